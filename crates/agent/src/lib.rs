@@ -1,0 +1,1 @@
+//! What happens on the testbox: setups, monitors, workload, environment.

@@ -1,0 +1,1 @@
+//! The programs a job can name, as data: parameters, command lines, KPIs.

@@ -1,0 +1,1 @@
+//! Job files: parse, include, expand the matrix, resolve for a testbox.

@@ -1,0 +1,1 @@
+//! Which kernel is that: packages, images, artefacts.

@@ -1,0 +1,1 @@
+//! What did this run measure: raw files to metrics.

@@ -1,0 +1,1 @@
+//! How is it told: tables, summaries, JSON.

@@ -1,0 +1,1 @@
+//! Where does it run: virtual machines and this machine.

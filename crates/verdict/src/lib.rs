@@ -1,0 +1,1 @@
+//! Did it change: samples to verdicts.
