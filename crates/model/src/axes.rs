@@ -15,12 +15,7 @@ pub struct Axes(pub BTreeMap<String, String>);
 impl Axes {
     /// Axes from key and value pairs; a later value of the same key wins.
     pub fn new<K: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
-        Axes(
-            pairs
-                .into_iter()
-                .map(|(k, v)| (k.into(), v.into()))
-                .collect(),
-        )
+        Axes(pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect())
     }
 
     /// The value of an axis, if the axis exists.

@@ -44,11 +44,7 @@ impl Column {
     /// The samples of one metric over the complete runs, absent where a run lacks it.
     pub fn samples(&self, metric: &str) -> SampleSet {
         let complete = self.runs.iter().filter(|run| run.complete);
-        SampleSet(
-            complete
-                .map(|run| run.metrics.get(metric).copied())
-                .collect(),
-        )
+        SampleSet(complete.map(|run| run.metrics.get(metric).copied()).collect())
     }
 
     /// Number of complete runs.

@@ -48,10 +48,9 @@ pub enum WireError {
 /// The bytes of a frame. A payload over [`MAX_PAYLOAD`] is the caller's mistake and is refused.
 pub fn encode(frame: &Frame) -> Result<Vec<u8>, WireError> {
     let (kind, payload) = match frame {
-        Frame::Event(event) => (
-            1,
-            serde_json::to_vec(event).map_err(|_| WireError::Unreadable(1))?,
-        ),
+        Frame::Event(event) => {
+            (1, serde_json::to_vec(event).map_err(|_| WireError::Unreadable(1))?)
+        }
         Frame::Data(bytes) => (2, bytes.clone()),
         Frame::End(length) => (3, length.to_le_bytes().to_vec()),
     };
@@ -109,26 +108,23 @@ impl Decoder {
 
     /// Drops what cannot begin a frame; keeps a tail that may be the start of a magic.
     fn skip_to_magic(&mut self) {
-        let start = self
-            .buffer
-            .windows(MAGIC.len())
-            .position(|window| window == MAGIC)
-            .unwrap_or_else(|| {
-                let tail = self.buffer.len().saturating_sub(MAGIC.len() - 1);
-                let is_prefix = |at: &usize| MAGIC.starts_with(&self.buffer[*at..]);
-                (tail..self.buffer.len())
-                    .find(is_prefix)
-                    .unwrap_or(self.buffer.len())
-            });
+        let start =
+            self.buffer.windows(MAGIC.len()).position(|window| window == MAGIC).unwrap_or_else(
+                || {
+                    let tail = self.buffer.len().saturating_sub(MAGIC.len() - 1);
+                    let is_prefix = |at: &usize| MAGIC.starts_with(&self.buffer[*at..]);
+                    (tail..self.buffer.len()).find(is_prefix).unwrap_or(self.buffer.len())
+                },
+            );
         self.buffer.drain(..start);
     }
 }
 
 fn read_payload(kind: u8, payload: Vec<u8>) -> Result<Frame, WireError> {
     match kind {
-        1 => serde_json::from_slice(&payload)
-            .map(Frame::Event)
-            .map_err(|_| WireError::Unreadable(1)),
+        1 => {
+            serde_json::from_slice(&payload).map(Frame::Event).map_err(|_| WireError::Unreadable(1))
+        }
         2 => Ok(Frame::Data(payload)),
         3 => {
             let bytes: [u8; 8] = payload.try_into().map_err(|_| WireError::Unreadable(3))?;
@@ -139,10 +135,7 @@ fn read_payload(kind: u8, payload: Vec<u8>) -> Result<Frame, WireError> {
 }
 
 fn le_u32(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+    bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
 }
 
 #[cfg(test)]
@@ -154,11 +147,8 @@ mod tests {
 
     #[test]
     fn frames_survive_noise_between_them() {
-        let frames = [
-            Frame::Event(Event::Phase(Phase::Run)),
-            Frame::Data(vec![0xf0; 99]),
-            Frame::End(99),
-        ];
+        let frames =
+            [Frame::Event(Event::Phase(Phase::Run)), Frame::Data(vec![0xf0; 99]), Frame::End(99)];
         let mut stream = b"SeaBIOS \x1b[2J\xf0P".to_vec();
         for frame in &frames {
             stream.extend(encode(frame).unwrap());
@@ -182,10 +172,7 @@ mod tests {
         bytes.extend(encode(&Frame::End(5)).unwrap());
         let mut decoder = Decoder::default();
         decoder.push(&bytes);
-        assert_eq!(
-            decoder.next_frame(),
-            Err(WireError::Checksum { kind: 2, length: 5 })
-        );
+        assert_eq!(decoder.next_frame(), Err(WireError::Checksum { kind: 2, length: 5 }));
         assert_eq!(decoder.next_frame(), Ok(Some(Frame::End(5))));
     }
 
