@@ -1,5 +1,6 @@
 //! apt with folders of our own: the machine's lists, cache, pins and hooks stay untouched.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -14,6 +15,10 @@ use crate::{FetchEvent, KernelError, deb822};
 const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
 /// Before a package is called unknown, lists older than this are fetched anew.
 const MIN_AGE: Duration = Duration::from_secs(600);
+
+/// How often, and with which pause between, a locked apt folder is tried again: a minute in all.
+const LOCK_TRIES: u32 = 60;
+const LOCK_PAUSE: Duration = Duration::from_secs(1);
 
 /// Which part of the sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +162,9 @@ impl Apt {
             Part::Far => "far.sources",
         };
         let option = format!("Dir::Etc::SourceList={}", self.dir.join(list).display());
-        let ran = exec::run(self.command("apt-get").args(["-q", "update", "-o", &option]), "apt")?;
+        let update =
+            || exec::run(self.command("apt-get").args(["-q", "update", "-o", &option]), "apt");
+        let ran = patiently(events, update)?;
         if ran.disk_was_full() {
             return Err(KernelError::DiskFull { path: self.dir.clone() });
         }
@@ -169,7 +176,7 @@ impl Apt {
             events(FetchEvent::Note(format!("package list left out: {failure}")));
         }
         // With everything failed, old lists stay old.
-        if ran.status.success() || ran.stdout.lines().any(was_reached) {
+        if ran.status.success() || reached_any(&ran.stdout) {
             let stamp = self.stamp(part);
             fs_err::write(&stamp, self.text(part)).at(&stamp)?;
         } else {
@@ -229,9 +236,40 @@ impl Apt {
     }
 }
 
-/// `Get:` fetched, `Hit:` unchanged.
-fn was_reached(line: &str) -> bool {
-    line.starts_with("Get:") || line.starts_with("Hit:")
+/// Runs apt again for as long as another one has its folder locked. Nobody else works here, so it
+/// is one whose parent was killed, and it ends by itself.
+fn patiently(
+    events: &mut dyn FnMut(FetchEvent),
+    apt: impl Fn() -> Result<Ran, KernelError>,
+) -> Result<Ran, KernelError> {
+    let mut ran = apt()?;
+    for _ in 0..LOCK_TRIES {
+        if !ran.was_locked_out() {
+            break;
+        }
+        events(FetchEvent::Waiting);
+        std::thread::sleep(LOCK_PAUSE);
+        ran = apt()?;
+    }
+    Ok(ran)
+}
+
+/// Whether any suite was read to its end, by the lines that apt tells its progress with:
+/// `Get:N URI SUITE/COMPONENT ...` fetched, `Hit:N` unchanged, `Err:N` failed.
+fn reached_any(stdout: &str) -> bool {
+    let suites = |marks: &[&str]| -> HashSet<(String, String)> {
+        let lines = stdout.lines().filter(|line| marks.iter().any(|mark| line.starts_with(mark)));
+        lines
+            .filter_map(|line| {
+                let mut words = line.split_whitespace().skip(1);
+                let (uri, suite) = (words.next()?, words.next()?);
+                let suite = suite.split_once('/').map_or(suite, |(name, _)| name);
+                Some((uri.to_owned(), suite.to_owned()))
+            })
+            .collect()
+    };
+    let failed = suites(&["Err:"]);
+    suites(&["Get:", "Hit:"]).difference(&failed).next().is_some()
 }
 
 /// What an update complained of: errors and failed index files, each once.
@@ -251,4 +289,18 @@ fn failures(ran: &Ran) -> Vec<String> {
 fn size_of(folder: &Path) -> u64 {
     let Ok(entries) = fs_err::read_dir(folder) else { return 0 };
     entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|data| data.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_counts_when_one_suite_was_read() {
+        let bad =
+            "Get:1 http://m/debian sid InRelease [1 kB]\nErr:2 http://m/debian sid/main amd64\n";
+        assert!(!reached_any(bad));
+        assert!(!reached_any("Ign:1 http://m/debian sid InRelease\nReading package lists...\n"));
+        assert!(reached_any(&format!("{bad}Hit:3 http://m/debian bookworm InRelease\n")));
+    }
 }

@@ -152,7 +152,8 @@ impl KernelCache {
         let dir = self.entry_dir(package, version);
         let Ok(text) = fs_err::read(dir.join("kernel.json")) else { return Ok(None) };
         let Ok(entry) = serde_json::from_slice::<Entry>(&text) else { return Ok(None) };
-        let Some(found) = layout::find(&dir.join("root"))? else { return Ok(None) };
+        // A damaged entry is fetched anew.
+        let Ok(Some(found)) = layout::find(&dir.join("root")) else { return Ok(None) };
         let flavour = config::flavour(&found.release);
         let kconfig = match (flavour, &found.config) {
             (Some(flavour), _) => format!("{}-{flavour}", entry.vendor),

@@ -83,7 +83,7 @@ pub enum KernelError {
         why: String,
     },
     /// A program that is needed is not on this machine.
-    #[error("`{program}` is not on this machine; it comes with: apt-get install {package}")]
+    #[error("`{program}` is not on this machine; {}", where_from(.package))]
     ToolMissing {
         /// The program.
         program: String,
@@ -127,6 +127,16 @@ impl KernelError {
             }
             _ => KernelError::Io { path, source },
         }
+    }
+}
+
+fn where_from(package: &str) -> String {
+    match package {
+        "apt" | "dpkg" => format!(
+            "kernels from packages (deb:) need {package} of a Debian-like system; elsewhere use \
+             image:PATH or running"
+        ),
+        other => format!("it comes with: apt-get install {other}"),
     }
 }
 

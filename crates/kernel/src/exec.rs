@@ -82,6 +82,11 @@ impl Ran {
         printable(&text)
     }
 
+    /// Whether apt found its folder locked: by an apt whose parent was killed.
+    pub(crate) fn was_locked_out(&self) -> bool {
+        self.stderr.contains("Could not get lock") || self.stderr.contains("Unable to lock")
+    }
+
     /// Whether it failed for want of room.
     pub(crate) fn disk_was_full(&self) -> bool {
         let says = |text: &str| {
@@ -98,4 +103,29 @@ pub(crate) fn printable(text: &str) -> String {
     let clean: String =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_DETAIL).collect();
     clean.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_told_with_its_package() {
+        let missing = |package| {
+            let ran = run(&mut Command::new("patchmark-has-no-such-program"), package);
+            ran.map(|_| ()).unwrap_err().to_string()
+        };
+        assert!(missing("kmod").ends_with("apt-get install kmod"), "{}", missing("kmod"));
+        assert!(missing("apt").contains("use image:PATH"), "{}", missing("apt"));
+    }
+
+    #[test]
+    fn complaints_are_bounded_and_printable() {
+        let ran =
+            run(Command::new("sh").args(["-c", "printf 'W: x\\nE: \\033[1mbad\\n' >&2"]), "dash");
+        assert_eq!(ran.unwrap().complaint(), "[1mbad");
+        let silent = run(Command::new("sh").args(["-c", "exit 3"]), "dash").unwrap();
+        assert_eq!(silent.complaint(), "it ended with exit status: 3");
+        assert!(printable(&"x".repeat(9000)).len() <= MAX_DETAIL);
+    }
 }

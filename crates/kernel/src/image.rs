@@ -23,7 +23,10 @@ pub(crate) fn describe(given: &Given<'_>, spec: String) -> Result<KernelArtefact
     let image = if path.is_dir() { image_of_tree(&path)? } else { path };
     let header = bzimage::read(&image)?;
     let release = header.release;
-    let modules = given.modules.map(|dir| modules_folder(dir, &release)).transpose()?;
+    let modules = match given.modules {
+        Some(folder) => Some(modules_folder(folder, &release)?),
+        None => installed_modules(&image, &release),
+    };
     let config_file = match given.config {
         Some(file) => Some(absolute(file)?),
         None => beside(&image, &["config", ".config"], &release),
@@ -99,12 +102,28 @@ fn modules_folder(given: &Path, release: &str) -> Result<PathBuf, KernelError> {
     Ok(found.clone())
 }
 
+/// The modules of an image that lies where a package installs it: `boot/` beside `lib/modules/`,
+/// or in the modules' folder itself.
+fn installed_modules(image: &Path, release: &str) -> Option<PathBuf> {
+    let folder = image.parent()?;
+    let root = folder.ends_with("boot").then(|| folder.parent()).flatten();
+    let installed = root.map(|root| root.join("lib/modules").join(release));
+    let own = folder.ends_with(Path::new("modules").join(release)).then(|| folder.to_owned());
+    let mut candidates = installed.into_iter().chain(own);
+    candidates.find(|path| path.join("modules.dep").is_file())
+}
+
 /// `NAME-RELEASE` in the image's folder, or `NAME` at the top of the build tree it lies in.
 fn beside(image: &Path, names: &[&str], release: &str) -> Option<PathBuf> {
     let folder = image.parent()?;
     let top = folder.ends_with("arch/x86/boot").then(|| folder.ancestors().nth(3)).flatten();
+    let own = folder.ends_with(Path::new("modules").join(release)).then_some(folder);
     let candidates = names.iter().flat_map(|name| {
-        [Some(folder.join(format!("{name}-{release}"))), top.map(|top| top.join(name))]
+        [
+            own.map(|folder| folder.join(name)),
+            Some(folder.join(format!("{name}-{release}"))),
+            top.map(|top| top.join(name)),
+        ]
     });
     candidates.flatten().find(|path| path.is_file())
 }
@@ -112,6 +131,29 @@ fn beside(image: &Path, names: &[&str], release: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_installed_kernel_is_found_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let modules = root.join("lib/modules/6.1.0-9-amd64");
+        fs_err::create_dir_all(root.join("boot")).unwrap();
+        fs_err::create_dir_all(&modules).unwrap();
+        fs_err::write(modules.join("modules.dep"), "").unwrap();
+        let image = root.join("boot/vmlinuz-6.1.0-9-amd64");
+        fs_err::write(&image, bzimage::fake("6.1.0-9-amd64 (d@b)")).unwrap();
+        fs_err::write(root.join("boot/config-6.1.0-9-amd64"), "CONFIG_GCC_VERSION=120200").unwrap();
+        let given = Given { path: &image, modules: None, config: None, label: None };
+        let kernel = describe(&given, String::new()).unwrap();
+        assert_eq!(kernel.modules, Some(fs_err::canonicalize(&modules).unwrap()));
+        assert_eq!(kernel.compiler, "gcc-12");
+
+        fs_err::write(modules.join("config"), "CONFIG_GCC_VERSION=140200").unwrap();
+        let image = modules.join("vmlinuz");
+        fs_err::write(&image, bzimage::fake("6.1.0-9-amd64 (d@b)")).unwrap();
+        let kernel = describe(&Given { path: &image, ..given }, String::new()).unwrap();
+        assert_eq!((kernel.modules, kernel.compiler.as_str()), (Some(modules), "gcc-14"));
+    }
 
     #[test]
     fn a_build_tree_gives_image_config_and_symbols() {

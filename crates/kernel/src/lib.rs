@@ -26,6 +26,9 @@ mod sources;
 mod spec;
 mod version;
 
+#[cfg(test)]
+mod tests;
+
 pub use cache::{KernelCache, distinct_labels};
 pub use error::KernelError;
 pub use event::FetchEvent;
