@@ -1,0 +1,49 @@
+//! Dates to seconds since the epoch (proleptic Gregorian calendar, UTC).
+
+/// Seconds since the epoch of `2026-11-30` and `20:30:04`.
+pub(crate) fn epoch(date: &str, time: &str) -> Option<f64> {
+    let [year, month, day] = numbers(date, '-')?;
+    let [hour, minute, second] = numbers(time, ':')?;
+    let in_range = (1..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 61;
+    let seconds = hour * 3600 + minute * 60 + second;
+    in_range.then(|| (days_from_epoch(year, month, day) * 86_400 + seconds) as f64)
+}
+
+fn numbers(text: &str, separator: char) -> Option<[i64; 3]> {
+    let mut parts = text.split(separator).map(|part| {
+        let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if digits { part.parse().ok() } else { None }
+    });
+    let three = [parts.next()??, parts.next()??, parts.next()??];
+    parts.next().is_none().then_some(three)
+}
+
+/// Howard Hinnant, "chrono-compatible low-level date algorithms", `days_from_civil`.
+fn days_from_epoch(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_what_date_u_says() {
+        assert_eq!(epoch("1970-01-01", "00:00:00"), Some(0.0));
+        assert_eq!(epoch("2026-11-30", "20:30:04"), Some(1_796_070_604.0));
+        assert_eq!(epoch("2024-02-29", "23:59:59"), Some(1_709_251_199.0));
+        for (date, time) in [("", ""), ("2026-13-01", "0:0:0"), ("2026-1-1", "24:0:0")] {
+            assert_eq!(epoch(date, time), None);
+        }
+    }
+}
