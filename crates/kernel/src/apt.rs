@@ -1,6 +1,6 @@
 //! apt with folders of our own: the machine's lists, cache, pins and hooks stay untouched.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -168,20 +168,21 @@ impl Apt {
         if ran.disk_was_full() {
             return Err(KernelError::DiskFull { path: self.dir.clone() });
         }
-        if !self.has_lists() {
-            return Err(KernelError::NoLists { detail: ran.complaint() });
-        }
         let failures = failures(&ran);
-        for failure in &failures {
-            events(FetchEvent::Note(format!("package list left out: {failure}")));
+        if !self.has_lists() {
+            let detail = failures.into_iter().next().unwrap_or_else(|| ran.complaint());
+            return Err(KernelError::NoLists { detail });
         }
-        // With everything failed, old lists stay old.
-        if ran.status.success() || reached_any(&ran.stdout) {
+        if reached_any(&ran.stdout) {
+            for failure in &failures {
+                events(FetchEvent::Note(format!("package list left out: {failure}")));
+            }
             let stamp = self.stamp(part);
-            fs_err::write(&stamp, self.text(part)).at(&stamp)?;
-        } else {
-            events(FetchEvent::Note("older package lists are used".to_owned()));
+            return fs_err::write(&stamp, self.text(part)).at(&stamp);
         }
+        // apt's exit status tells nothing: it is 0 without a network. Old lists stay old.
+        let why = failures.into_iter().next().unwrap_or_else(|| ran.complaint());
+        events(FetchEvent::Note(format!("older package lists are used: {why}")));
         Ok(())
     }
 
@@ -255,21 +256,22 @@ fn patiently(
 }
 
 /// Whether any suite was read to its end, by the lines that apt tells its progress with:
-/// `Get:N URI SUITE/COMPONENT ...` fetched, `Hit:N` unchanged, `Err:N` failed.
+/// `Get:N URI SUITE/COMPONENT ...` fetched, `Hit:N` unchanged, `Ign:N` and `Err:N` failed. One
+/// file may be tried in several ways; the last line of a suite counts.
 fn reached_any(stdout: &str) -> bool {
-    let suites = |marks: &[&str]| -> HashSet<(String, String)> {
-        let lines = stdout.lines().filter(|line| marks.iter().any(|mark| line.starts_with(mark)));
-        lines
-            .filter_map(|line| {
-                let mut words = line.split_whitespace().skip(1);
-                let (uri, suite) = (words.next()?, words.next()?);
-                let suite = suite.split_once('/').map_or(suite, |(name, _)| name);
-                Some((uri.to_owned(), suite.to_owned()))
-            })
-            .collect()
-    };
-    let failed = suites(&["Err:"]);
-    suites(&["Get:", "Hit:"]).difference(&failed).next().is_some()
+    let mut reached: HashMap<(&str, &str), bool> = HashMap::new();
+    for line in stdout.lines() {
+        let Some((mark, rest)) = line.split_once(':') else { continue };
+        let mut words = rest.split_whitespace().skip(1);
+        let (Some(uri), Some(suite)) = (words.next(), words.next()) else { continue };
+        let suite = suite.split_once('/').map_or(suite, |(name, _)| name);
+        match mark {
+            "Get" | "Hit" => drop(reached.insert((uri, suite), true)),
+            "Ign" | "Err" => drop(reached.insert((uri, suite), false)),
+            _ => {}
+        }
+    }
+    reached.values().any(|good| *good)
 }
 
 /// What an update complained of: errors and failed index files, each once.
@@ -301,6 +303,10 @@ mod tests {
             "Get:1 http://m/debian sid InRelease [1 kB]\nErr:2 http://m/debian sid/main amd64\n";
         assert!(!reached_any(bad));
         assert!(!reached_any("Ign:1 http://m/debian sid InRelease\nReading package lists...\n"));
+        assert!(reached_any(
+            "Get:3 file:/r ./ Packages\nErr:3 file:/r ./ Packages\n  Method gave \
+             a blank filename\nGet:3 file:/r ./ Packages [80 B]\n"
+        ));
         assert!(reached_any(&format!("{bad}Hit:3 http://m/debian bookworm InRelease\n")));
     }
 }

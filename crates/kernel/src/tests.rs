@@ -148,8 +148,9 @@ fn a_series_a_release_and_a_version_find_their_packages() {
     let mut notes = Vec::new();
     let spec = KernelSpec::parse("deb:6.1").unwrap();
     cache.resolve(&spec, &mut |event| notes.push(event)).unwrap();
-    let old = FetchEvent::Note("older package lists are used".to_owned());
-    assert!(notes.contains(&old), "{notes:?}");
+    let is_old =
+        |event: &FetchEvent| matches!(event, FetchEvent::Note(n) if n.starts_with("older"));
+    assert_eq!(notes.iter().filter(|event| is_old(event)).count(), 1, "{notes:?}");
     let gone = resolve(&cache, "deb:linux-image-6.1.0-9-cloud-amd64").unwrap_err();
     assert!(matches!(gone, KernelError::Download { .. }), "{gone}");
 }
