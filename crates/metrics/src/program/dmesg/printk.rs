@@ -1,4 +1,5 @@
-//! Messages of level error and above that are no oops, and what sanitizers print.
+//! Messages of level error and above that are no oops, and what sanitizers print. Messages that
+//! say nothing about a kernel are left out; [`ParseOptions::ignored_kmsg`] takes further ones.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -8,32 +9,10 @@ use regex::Regex;
 use crate::message_id::regex;
 use crate::options::ParseOptions;
 
-use super::{Finding, oops};
+use super::{Finding, noise, oops};
 
 /// Distinct messages that are kept of one log.
 const MAX_FINDINGS: usize = 4096;
-
-/// Parts of messages that say nothing about a kernel: absent hardware, wrong firmware, limits
-/// that were met. Further ones can be given in [`ParseOptions::ignored_kmsg`].
-const NOISE: &[&str] = &[
-    " audit_backlog_limit=",
-    " callbacks suppressed",
-    " does not support ",
-    " is not supported",
-    " not supported",
-    " invoked oom-killer: gfp_mask=0x",
-    ": link is not ready",
-    ": no device found",
-    "ACPI BIOS Error (bug): ",
-    "ACPI Error: ",
-    "ACPI: Invalid BIOS MADT, disabling ACPI",
-    "Assuming drive cache: write through",
-    "Buffer I/O error on dev",
-    "calibration failed",
-    "failed to register",
-    "No Caching mode page found",
-    "spurious 8259A interrupt: IRQ",
-];
 
 pub(super) fn find(lines: &[String], options: &ParseOptions) -> Vec<Finding> {
     let physical = || lines.iter().flat_map(|line| line.split('\n'));
@@ -41,7 +20,7 @@ pub(super) fn find(lines: &[String], options: &ParseOptions) -> Vec<Finding> {
     for line in physical() {
         if let Some(message) = error_message(line)
             && !oops::is_oops(&message)
-            && !NOISE.iter().any(|noise| message.contains(noise))
+            && !noise::is_noise(&message)
             && !options.ignored_kmsg.iter().any(|noise| message.contains(noise.as_str()))
         {
             findings.add(message);
