@@ -107,8 +107,10 @@ pub(crate) fn write_record(dir: &Path, record: &RunRecord) -> Result<(), StoreEr
     write_json(&dir.join(RECORD), record)
 }
 
+/// Whatever has the name already goes first: a guest may have sent a link that leads elsewhere.
 fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let mut file = fs_err::File::create(path).at(path)?;
+    remove_all(path)?;
+    let mut file = fs_err::OpenOptions::new().write(true).create_new(true).open(path).at(path)?;
     file.write_all(bytes).at(path)?;
     file.sync_all().at(path)
 }
@@ -177,6 +179,18 @@ mod tests {
             }
             prop_assert!(back.len() <= metrics.len());
         }
+    }
+
+    #[test]
+    fn a_link_that_a_guest_has_sent_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (outside, path) = (dir.path().join("outside"), dir.path().join(METRICS));
+        fs_err::write(&outside, "precious").unwrap();
+        std::os::unix::fs::symlink(&outside, &path).unwrap();
+        write_metrics(&path, &Metrics::new()).unwrap();
+        assert_eq!(fs_err::read_to_string(&outside).unwrap(), "precious");
+        fs_err::create_dir(dir.path().join(RECORD)).unwrap();
+        write_json(&dir.path().join(RECORD), &1).unwrap();
     }
 
     #[test]

@@ -16,6 +16,12 @@ use crate::{Claim, Next, Planned, RunKey, Store, Wish, WishColumn};
 const NOW: f64 = 1_800_000_000.0;
 const LEASE: f64 = 600.0;
 
+/// A folder in memory where there is one: thousands of synchronised writes to a busy disk take
+/// minutes, and a killed process leaves the same behind on either.
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 fn key(kernel: &str) -> RunKey {
     RunKey {
         axes: Axes::new([("testcase", "stress-ng"), ("nr_threads", "100%"), ("test", "sockfd")]),

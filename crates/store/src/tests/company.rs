@@ -7,7 +7,7 @@ use super::*;
 /// A hundred slots, four stores: each slot is done by exactly one of them.
 #[test]
 fn a_hundred_slots_are_claimed_once_each() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     Store::open(dir.path(), NOW).unwrap();
     let (barrier, done) = (Arc::new(Barrier::new(4)), Arc::new(Mutex::new(Vec::new())));
     let path = dir.path();
@@ -45,7 +45,7 @@ fn a_hundred_slots_are_claimed_once_each() {
 
 #[test]
 fn opening_a_store_leaves_the_work_of_others_alone() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let busy = Store::open(dir.path(), NOW).unwrap();
     let planned = busy.plan(&wish(1), NOW).unwrap();
     let claim = claim(&busy, &planned);

@@ -6,7 +6,7 @@ use super::*;
 use crate::{Query, StoreError};
 
 fn open() -> (tempfile::TempDir, Store) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let store = Store::open(dir.path(), NOW).unwrap();
     assert!(store.notes().is_empty());
     (dir, store)
@@ -238,4 +238,23 @@ fn kernels_jobs_and_testboxes_are_remembered() {
     assert_eq!(store.job(&hash).unwrap(), Some(plan));
     assert_eq!(store.job("other").unwrap(), None);
     assert_eq!(store.testbox("other").unwrap(), None);
+}
+
+/// Not a measurement, only a guard against a list that is quadratic or without an index.
+#[test]
+fn thousands_of_runs_are_planned_and_listed_in_no_time() {
+    let (_dir, store) = open();
+    let begun = std::time::Instant::now();
+    let planned = store.plan(&wish(2500), NOW).unwrap();
+    assert_eq!(planned.runs.len(), 5000);
+    let planned_in = begun.elapsed();
+    let page = store.runs(&Query { limit: Some(50), ..Query::default() }).unwrap();
+    assert_eq!(page.len(), 50);
+    let paged_in = begun.elapsed() - planned_in;
+    assert_eq!(store.runs(&Query::default()).unwrap().len(), 5000);
+    let listed_in = begun.elapsed() - planned_in - paged_in;
+    let claim = claim(&store, &planned);
+    finish(&store, &claim, 1.0);
+    println!("planned {planned_in:?}, a page {paged_in:?}, all {listed_in:?}");
+    assert!(begun.elapsed().as_secs() < 30);
 }

@@ -74,7 +74,7 @@ fn a_folder_that_cannot_be_written_is_told_and_can_be_read() {
 
 #[test]
 fn a_lost_database_is_made_again_from_the_run_directories() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let store = Store::open(dir.path(), NOW).unwrap();
     let planned = store.plan(&wish(2), NOW).unwrap();
     for number in 0..3 {
@@ -99,7 +99,7 @@ fn a_lost_database_is_made_again_from_the_run_directories() {
 
 #[test]
 fn directories_removed_or_left_by_hand_are_told() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let store = Store::open(dir.path(), NOW).unwrap();
     let planned = store.plan(&wish(1), NOW).unwrap();
     let claim = claim(&store, &planned);
