@@ -1,6 +1,6 @@
 //! The ratio of two means: "17% less than the base".
 
-use crate::{Interval, Moments, t_quantile, welch};
+use crate::{Interval, Moments};
 
 /// A ratio of means, head over base, with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,9 +11,9 @@ pub struct Ratio {
     pub interval: Interval,
 }
 
-/// The ratio of two means with Fieller's interval. `None` when there are too few values, or
-/// when the base's mean is not positive beyond doubt: then the interval would be unbounded, and
-/// no percentage says anything.
+/// The ratio of two means with Fieller's interval, for the quantile `t` that
+/// [`Welch::quantile`](crate::Welch::quantile) gives. `None` when the base's mean is not positive
+/// beyond doubt: then the interval would be unbounded, and no percentage says anything.
 ///
 /// The interval is the set of ratios r at which a t test of `head - r * base` is not
 /// significant, so it excludes 1 exactly when Welch's test finds a difference; the delta
@@ -23,13 +23,12 @@ pub struct Ratio {
 /// Sources: E. C. Fieller, "Some problems in interval estimation", Journal of the Royal
 /// Statistical Society B 16 (1954) 175-185; V. H. Franz, "Ratios: a short guide to confidence
 /// limits and proper use" (2007), arXiv:0710.2024.
-pub fn fieller(base: &Moments, head: &Moments, confidence: f64) -> Option<Ratio> {
-    let t = t_quantile(confidence, welch(base, head)?.df)?;
+pub fn fieller(base: &Moments, head: &Moments, t: f64) -> Option<Ratio> {
     let estimate = head.mean / base.mean;
     let base_error = base.squared_error().sqrt() / base.mean;
     let head_error = head.squared_error().sqrt() / base.mean;
     let g = (t * base_error).powi(2);
-    if base.mean <= 0.0 || g >= 1.0 || !estimate.is_finite() {
+    if base.mean <= 0.0 || g.is_nan() || g >= 1.0 || !estimate.is_finite() {
         return None;
     }
     let root = (head_error.powi(2) * (1.0 - g) + estimate.powi(2) * base_error.powi(2)).sqrt();
@@ -43,9 +42,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::welch;
 
     fn ratio(base: &[f64], head: &[f64]) -> Option<Ratio> {
-        fieller(&Moments::of(base)?, &Moments::of(head)?, 0.95)
+        let (base, head) = (Moments::of(base)?, Moments::of(head)?);
+        fieller(&base, &head, welch(&base, &head)?.quantile(0.95)?)
     }
 
     #[test]

@@ -45,10 +45,20 @@ impl Welch {
         t_two_sided_p(self.t(), self.df)
     }
 
+    /// The t quantile that intervals of this coverage reach out by.
+    pub fn quantile(&self, confidence: f64) -> Option<f64> {
+        t_quantile(confidence, self.df)
+    }
+
     /// Interval that covers the true difference with probability `confidence`.
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
-        let reach = t_quantile(confidence, self.df)? * self.error;
-        Some(Interval { low: self.difference - reach, high: self.difference + reach })
+        Some(self.interval_at(self.quantile(confidence)?))
+    }
+
+    /// The interval for a quantile that is known already.
+    pub fn interval_at(&self, quantile: f64) -> Interval {
+        let reach = quantile * self.error;
+        Interval { low: self.difference - reach, high: self.difference + reach }
     }
 }
 

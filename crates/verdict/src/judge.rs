@@ -112,13 +112,13 @@ impl Question<'_> {
         };
         Finding {
             call: Call::Unsure,
-            effect: Some(self.effect(base, head, None)),
+            effect: Some(self.effect(base, head)),
             reason: format!("one run of {side} has it: no interval without a second"),
         }
     }
 
     fn constants(&self, base: &Moments, head: &Moments) -> Finding {
-        let exact = self.effect(base, head, Some(Interval { low: 0.0, high: 0.0 }));
+        let exact = self.effect(base, head);
         let exact = Effect { low: Some(exact.estimate), high: Some(exact.estimate), ..exact };
         match constant::compare(base.mean, head.mean) {
             Constants::Same => Finding {
@@ -152,48 +152,60 @@ impl Question<'_> {
     }
 
     fn noisy(&self, base: Moments, head: Moments) -> Finding {
-        let confidence = self.confidence();
-        let difference = welch(&base, &head).and_then(|w| w.interval(confidence));
-        let Some(difference) = difference else {
+        let test = welch(&base, &head);
+        let quantile = test.and_then(|test| test.quantile(self.confidence()));
+        let (Some(test), Some(quantile)) = (test, quantile) else {
             return Finding {
                 call: Call::Unsure,
-                effect: Some(self.effect(&base, &head, None)),
+                effect: Some(self.effect(&base, &head)),
                 reason: "the samples allow no interval".to_owned(),
             };
         };
-        self.call(self.effect(&base, &head, Some(difference)), &base, &head)
+        let difference = test.interval_at(quantile);
+        let effect = self
+            .percent(&base, &head, quantile)
+            .unwrap_or_else(|| self.absolute(&base, &head, Some(difference)));
+        self.call(effect, &base, &head)
     }
 
-    /// The effect in its proper unit; `difference` is the interval of the plain difference.
-    fn effect(&self, base: &Moments, head: &Moments, difference: Option<Interval>) -> Effect {
-        let confidence = self.confidence();
-        let absolute = Effect {
+    /// The effect in percent of the base, with its interval; `None` where a percentage says
+    /// nothing.
+    fn percent(&self, base: &Moments, head: &Moments, quantile: f64) -> Option<Effect> {
+        let effect = self.effect(base, head);
+        let interval = fieller(base, head, quantile)?.interval;
+        let percent = |ratio: f64| Some(100.0 * (ratio - 1.0)).filter(|x| x.is_finite());
+        let (low, high) = (percent(interval.low)?, percent(interval.high)?);
+        (effect.unit == EffectUnit::Percent).then_some(Effect {
+            low: Some(low),
+            high: Some(high),
+            ..effect
+        })
+    }
+
+    /// Whether a percentage of the base says something.
+    fn is_percentage(&self, base: &Moments) -> bool {
+        !self.metric.is_share() && base.mean > 0.0
+    }
+
+    /// The plain difference, in the metric's own unit.
+    fn absolute(&self, base: &Moments, head: &Moments, interval: Option<Interval>) -> Effect {
+        Effect {
             unit: EffectUnit::Absolute,
             estimate: head.mean - base.mean,
-            low: difference.map(|d| d.low),
-            high: difference.map(|d| d.high),
-            confidence,
-        };
-        if self.metric.is_share() || base.mean <= 0.0 {
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+            confidence: self.confidence(),
+        }
+    }
+
+    /// The difference in its proper unit, without an interval.
+    fn effect(&self, base: &Moments, head: &Moments) -> Effect {
+        let absolute = self.absolute(base, head, None);
+        let percent = 100.0 * (head.mean - base.mean) / base.mean;
+        if !self.is_percentage(base) || !percent.is_finite() {
             return absolute;
         }
-        let percent = |ratio: f64| 100.0 * (ratio - 1.0);
-        let estimate = 100.0 * (head.mean - base.mean) / base.mean;
-        if !estimate.is_finite() {
-            return absolute;
-        }
-        let constant = base.variance == 0.0 && head.variance == 0.0;
-        let ratio = fieller(base, head, confidence);
-        match (difference, ratio) {
-            (Some(_), None) if !constant => absolute,
-            (_, ratio) => Effect {
-                unit: EffectUnit::Percent,
-                estimate,
-                low: ratio.map(|r| percent(r.interval.low)),
-                high: ratio.map(|r| percent(r.interval.high)),
-                confidence,
-            },
-        }
+        Effect { unit: EffectUnit::Percent, estimate: percent, ..absolute }
     }
 
     fn confidence(&self) -> f64 {
