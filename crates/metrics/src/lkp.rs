@@ -80,7 +80,8 @@ fn remove_records(lists: &mut Lists, mut damaged: Vec<usize>) {
 pub fn numbers(program: &str, lists: &Lists, window: Window) -> Metrics {
     let length = lists.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
     let time_name = format!("{program}.time");
-    let times = lists.iter().find(|(name, _)| *name == time_name).map(|(_, times)| times.as_slice());
+    let times =
+        lists.iter().find(|(name, _)| *name == time_name).map(|(_, times)| times.as_slice());
     let (begin, end) = cut(times, length, window);
     let Some(divisor) = end.checked_sub(begin) else { return Metrics::new() };
     let mut metrics = Metrics::new();
@@ -116,9 +117,8 @@ pub fn add_derived(metrics: &mut Metrics) {
 fn cut(times: Option<&[f64]>, length: usize, window: Window) -> (usize, usize) {
     let Some(times) = times.filter(|times| times.len() > 2) else { return (0, length) };
     let start = if window == Window::default() { 0.0 } else { relative_to(times) };
-    let first_at = |instant: f64| {
-        times.iter().position(|time| time - start >= instant).unwrap_or(length)
-    };
+    let first_at =
+        |instant: f64| times.iter().position(|time| time - start >= instant).unwrap_or(length);
     (window.begin.map_or(0, first_at), window.end.map_or(length, first_at))
 }
 

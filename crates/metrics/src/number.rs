@@ -75,8 +75,7 @@ pub(crate) fn sum(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut lost = 0.0f64;
     for value in values {
         let next = sum + value;
-        lost +=
-            if sum.abs() >= value.abs() { (sum - next) + value } else { (value - next) + sum };
+        lost += if sum.abs() >= value.abs() { (sum - next) + value } else { (value - next) + sum };
         sum = next;
     }
     sum + lost

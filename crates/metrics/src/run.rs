@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn a_compressed_file_that_was_cut_off_is_read_as_far_as_it_goes() {
-        let run = run(&[("vmstat.gz", b"\x1f\x8b\x08\0\0"), ("meminfo", b"time: 1\n\0MemFree: 1\n")]);
+        let run =
+            run(&[("vmstat.gz", b"\x1f\x8b\x08\0\0"), ("meminfo", b"time: 1\n\0MemFree: 1\n")]);
         assert!(run.metrics.is_empty());
         assert_eq!(run.notes.len(), 2);
         assert_eq!(run.notes[0].file, "meminfo");

@@ -1,18 +1,14 @@
 //! Raw files with known results: `../shared/conformance/programs` beside the project.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod shared;
+
 use std::path::{Path, PathBuf};
 
-use patchmark_metrics::{ParseOptions, Parsed, Window, parse};
+use patchmark_metrics::{ParseOptions, Parsed, Window, lkp, parse};
 use serde_json::Value;
-
-fn shared(folder: &str) -> Option<PathBuf> {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")).join(folder);
-    if !path.is_dir() {
-        println!("skipped: ../shared is not here");
-        return None;
-    }
-    Some(path)
-}
+use shared::json;
 
 fn folders(path: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = std::fs::read_dir(path)
@@ -26,10 +22,6 @@ fn folders(path: &Path) -> Vec<PathBuf> {
 
 fn name(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
 fn close(a: f64, b: f64, tolerance: f64) -> bool {
@@ -80,9 +72,32 @@ fn deviations(parsed: &Parsed, expected: &Value) -> Vec<String> {
     found
 }
 
+/// What is stored as `<program>.json` of those samples.
+fn stored_deviations(program: &str, parsed: &Parsed, expected: &Value) -> Vec<String> {
+    let empty = serde_json::Map::new();
+    let expected = expected.as_object().unwrap_or(&empty);
+    let lists = lkp::records(program, &parsed.samples);
+    let mut found = Vec::new();
+    for (metric, values) in &lists {
+        let wanted = expected.get(metric).and_then(Value::as_array);
+        let wanted: Option<Vec<f64>> =
+            wanted.map(|values| values.iter().filter_map(Value::as_f64).collect());
+        let same = wanted.as_ref().is_some_and(|wanted| {
+            wanted.len() == values.len()
+                && wanted.iter().zip(values).all(|(a, b)| close(*a, *b, 1e-9))
+        });
+        if !same {
+            found.push(format!("stored {metric}: {values:?}, not {wanted:?}"));
+        }
+    }
+    let absent = |name: &&String| !lists.iter().any(|(metric, _)| metric == *name);
+    found.extend(expected.keys().filter(absent).map(|name| format!("stored {name}: absent")));
+    found
+}
+
 #[test]
 fn raw_files_of_every_program_give_the_samples_of_lkp() {
-    let Some(root) = shared("conformance/programs") else { return };
+    let Some(root) = shared::folder("conformance/programs") else { return };
     let known: Vec<&str> = patchmark_metrics::programs().collect();
     let (mut passed, mut failed, mut skipped) = (0, 0, Vec::new());
     for program in folders(&root) {
@@ -94,7 +109,9 @@ fn raw_files_of_every_program_give_the_samples_of_lkp() {
         }
         for case in cases {
             let parsed = parse_case(&program, &case);
-            let deviations = deviations(&parsed, &json(&case.join("expected.json")));
+            let mut deviations = deviations(&parsed, &json(&case.join("expected.json")));
+            let stored = json(&case.join("expected.dump-stat.json"));
+            deviations.extend(stored_deviations(&program, &parsed, &stored));
             if deviations.is_empty() {
                 passed += 1;
             } else {

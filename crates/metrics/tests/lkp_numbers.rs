@@ -1,24 +1,16 @@
 //! Known reductions and matrices: `../shared/conformance/{stats,stats_part,unite}`.
 
-use std::path::{Path, PathBuf};
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-use patchmark_metrics::lkp::{self, Lists, Matrix};
+mod shared;
+
+use std::path::Path;
+
 use patchmark_metrics::Window;
+use patchmark_metrics::lkp::{self, Lists, Matrix};
 use patchmark_model::Metrics;
 use serde_json::Value;
-
-fn shared(folder: &str) -> Option<PathBuf> {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")).join(folder);
-    if !path.is_dir() {
-        println!("skipped: ../shared is not here");
-        return None;
-    }
-    Some(path)
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
+use shared::json;
 
 /// `stats_part_begin: 10` of a job file.
 fn window(job: &Path) -> Window {
@@ -67,7 +59,7 @@ fn assert_close(got: &Metrics, expected: &Value, what: &Path) {
 
 #[test]
 fn lists_become_the_numbers_of_lkp() {
-    let Some(root) = shared("conformance/stats") else { return };
+    let Some(root) = shared::folder("conformance/stats") else { return };
     let mut cases = 0;
     for case in std::fs::read_dir(root).unwrap() {
         let case = case.unwrap().path();
@@ -80,7 +72,7 @@ fn lists_become_the_numbers_of_lkp() {
 
 #[test]
 fn windows_of_recorded_runs_become_the_numbers_of_lkp() {
-    let Some(root) = shared("conformance/stats_part/result_root") else { return };
+    let Some(root) = shared::folder("conformance/stats_part/result_root") else { return };
     for run in 0..3 {
         let got = run_numbers(&root.join(run.to_string()));
         let expected = json(&root.join(format!("stats_{run}.this-version.json")));
@@ -90,7 +82,7 @@ fn windows_of_recorded_runs_become_the_numbers_of_lkp() {
 
 #[test]
 fn runs_unite_into_the_matrix_of_lkp() {
-    let Some(root) = shared("conformance/unite/01") else { return };
+    let Some(root) = shared::folder("conformance/unite/01") else { return };
     let mut matrix = Matrix::default();
     for run in [0, 1, 2, 0] {
         let stats = json(&root.join(format!("stats.{run}.json")));

@@ -78,6 +78,9 @@ mod tests {
 
     #[test]
     fn only_numbers_of_devices_are_taken_out() {
-        assert_eq!(without_numbers("sr0: é e1000 eth0 veth0 kswapd12"), "sr#: é e1000 eth# veth0 kswapd#");
+        assert_eq!(
+            without_numbers("sr0: é e1000 eth0 veth0 kswapd12"),
+            "sr#: é e1000 eth# veth0 kswapd#"
+        );
     }
 }

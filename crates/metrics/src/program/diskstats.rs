@@ -45,11 +45,7 @@ pub(super) fn parse(source: &Source<'_>, options: &ParseOptions, out: &mut Parse
             }
             continue;
         };
-        let known = if options.lkp_compatible {
-            values.len() == 11
-        } else {
-            values.len() >= 11
-        };
+        let known = if options.lkp_compatible { values.len() == 11 } else { values.len() >= 11 };
         if !known {
             out.notes.add(line.number, || format!("{} fields for {device}", values.len()));
             continue;

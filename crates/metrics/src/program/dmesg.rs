@@ -50,9 +50,8 @@ struct Finding {
     line: String,
 }
 
-static STAMP: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"(?m)^(?:<[0-9]+>|....  :......: )?\[ *([0-9]{1,6}\.[0-9]{6})\][ \[]")
-});
+static STAMP: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(?m)^(?:<[0-9]+>|....  :......: )?\[ *([0-9]{1,6}\.[0-9]{6})\][ \[]"));
 
 fn stamp(line: &str) -> Option<&str> {
     STAMP.captures(line).and_then(|found| found.get(1)).map(|stamp| stamp.as_str())

@@ -29,13 +29,7 @@ fn of_threads<'l>(line: &'l str, head: &str) -> Option<&'l str> {
 }
 
 /// `<value><between><deviation>%)`
-fn push_with_deviation(
-    line: Line<'_>,
-    name: &str,
-    rest: &str,
-    between: &str,
-    out: &mut Parsed,
-) {
+fn push_with_deviation(line: Line<'_>, name: &str, rest: &str, between: &str, out: &mut Parsed) {
     let parts = rest.split_once(between).and_then(|(value, rest)| {
         let (deviation, _) = rest.split_once("%)")?;
         Some((value, deviation))
@@ -109,7 +103,8 @@ pub(super) fn parse_sched_messaging(source: &Source<'_>, _: &ParseOptions, out: 
 /// `perf bench sched pipe`
 pub(super) fn parse_sched_pipe(source: &Source<'_>, _: &ParseOptions, out: &mut Parsed) {
     for line in source.lines() {
-        if let Some(before) = line.text.split(" ops/sec").next().filter(|b| b.len() < line.text.len())
+        if let Some(before) =
+            line.text.split(" ops/sec").next().filter(|b| b.len() < line.text.len())
         {
             let digits = before.bytes().rev().take_while(u8::is_ascii_digit).count();
             if digits > 0 {

@@ -40,7 +40,8 @@ pub(super) fn parse(source: &Source<'_>, options: &ParseOptions, out: &mut Parse
         if let Some(event) = fields.get_mut(2) {
             *event = without_pmu(event);
         }
-        let listed = fields.iter().any(|field| events.iter().any(|event| event == field.trim_end()));
+        let listed =
+            fields.iter().any(|field| events.iter().any(|event| event == field.trim_end()));
         if options.lkp_compatible && !listed {
             out.unexpected(line.number, line.text);
             return;
@@ -121,7 +122,8 @@ fn read_count(
         out.notes.add(line.number, || format!("`{event}`: {count}"));
         return;
     }
-    if let (Some(value), Some(unit)) = (fields.get(4), fields.get(5).and_then(|unit| metric(unit))) {
+    if let (Some(value), Some(unit)) = (fields.get(4), fields.get(5).and_then(|unit| metric(unit, options)))
+    {
         let socket = socket.map_or(String::new(), |socket| format!("{socket}."));
         intervals.add_metric(&format!("{socket}metric.{unit}"), number::leading_float(value));
     }
@@ -134,9 +136,11 @@ fn read_count(
     }
 }
 
-/// A metric of perf's own is one word that begins with a capital.
-fn metric(unit: &str) -> Option<&str> {
+/// A metric of perf's own is one word that begins with a capital. `K/sec` and `GHz` are units of
+/// what perf makes of each event, which lkp-tests adds up over all events.
+fn metric<'l>(unit: &'l str, options: &ParseOptions) -> Option<&'l str> {
     let unit = unit.trim_end();
     let named = unit.len() > 1 && unit.starts_with(|c: char| c.is_ascii_uppercase());
-    (named && !unit.contains(' ')).then_some(unit)
+    let is_unit = unit.ends_with("/sec") || unit == "GHz";
+    (named && !unit.contains(' ') && (options.lkp_compatible || !is_unit)).then_some(unit)
 }

@@ -14,7 +14,9 @@ pub(super) fn parse(source: &Source<'_>, _: &ParseOptions, out: &mut Parsed) {
         let mut words = line.text.split_ascii_whitespace();
         let Some(name) = words.next() else { continue };
         match words.next() {
-            Some(value) => out.push_word(line.number, name.strip_suffix(':').unwrap_or(name), value),
+            Some(value) => {
+                out.push_word(line.number, name.strip_suffix(':').unwrap_or(name), value)
+            }
             None => out.unexpected(line.number, line.text),
         }
     }

@@ -138,6 +138,9 @@ mod tests {
         assert_eq!(field(" S   kworker/0:1    12   783.1"), None);
         let mut section = Section::default();
         section.set("cfs_rq[12]:/system.slice");
-        assert_eq!((section.prefix.as_str(), section.number.as_str()), ("cfs_rq:/system.slice", "12"));
+        assert_eq!(
+            (section.prefix.as_str(), section.number.as_str()),
+            ("cfs_rq:/system.slice", "12")
+        );
     }
 }

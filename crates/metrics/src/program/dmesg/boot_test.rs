@@ -66,8 +66,7 @@ impl Results {
 
 /// `### dt-test ### pass of_unittest_match_node():1497`
 fn device_tree_test(line: &str) -> Option<(&'static str, &str)> {
-    static TEST: LazyLock<Regex> =
-        LazyLock::new(|| regex(r"(?i)### dt-test ### (pass|fail) (.+)"));
+    static TEST: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)### dt-test ### (pass|fail) (.+)"));
     let found = TEST.captures(line)?;
     let passed = found.get(1)?.as_str().eq_ignore_ascii_case("pass");
     Some((if passed { "pass" } else { "fail" }, found.get(2)?.as_str()))

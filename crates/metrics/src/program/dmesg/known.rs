@@ -106,8 +106,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule(r"Corrupted low memory at", |message, _| {
             static PHYSICAL: LazyLock<Regex> =
                 LazyLock::new(|| regex(r"(?-u:\b)[0-9a-f]+(?-u:\b) phys"));
-            static VALUE: LazyLock<Regex> =
-                LazyLock::new(|| regex(r"= (?-u:\b)[0-9a-f]+(?-u:\b)"));
+            static VALUE: LazyLock<Regex> = LazyLock::new(|| regex(r"= (?-u:\b)[0-9a-f]+(?-u:\b)"));
             let clean = PHYSICAL.replace(message, "# phys");
             masked(message, VALUE.replace(&clean, "= #").into_owned())
         }),
@@ -232,7 +231,8 @@ mod tests {
 
     #[test]
     fn a_warning_is_named_by_its_place() {
-        let named = name("WARNING: CPU: 0 PID: 546 at kernel/trace/ftrace.c:2006 ftrace_bug+0x216/0x330");
+        let named =
+            name("WARNING: CPU: 0 PID: 546 at kernel/trace/ftrace.c:2006 ftrace_bug+0x216/0x330");
         assert_eq!(named.pattern, "WARNING:.* at .* ftrace_bug+0x");
         assert!(named.message.starts_with("WARNING: at kernel/trace/ftrace.c:2006"));
     }
@@ -242,7 +242,10 @@ mod tests {
         assert_eq!(search_pattern("handlers:"), "handlers:");
         assert_eq!(search_pattern("Next obj: start=c96b2400, len=1024"), "Next obj: start=");
         assert_eq!(search_pattern("e1000 0000:00:03.0 eth0: Unable to: -16"), "Unable to:");
-        assert_eq!(search_pattern("util/cpumap.c:48:22: runtime error"), "util/cpumap.c:.* runtime error");
+        assert_eq!(
+            search_pattern("util/cpumap.c:48:22: runtime error"),
+            "util/cpumap.c:.* runtime error"
+        );
         assert_eq!(search_pattern(""), "");
     }
 }

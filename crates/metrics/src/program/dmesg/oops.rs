@@ -152,8 +152,7 @@ pub(super) fn is_oops(line: &str) -> bool {
 /// Takes paths of build directories and the compiler's clone numbers out of a line. Two messages
 /// that a serial line ran together are cut in two, by a line feed.
 pub(super) fn clean_line(line: &str) -> String {
-    static BUILD_PATH: LazyLock<Regex> =
-        LazyLock::new(|| regex(r"/kbuild/src/[^/]+/"));
+    static BUILD_PATH: LazyLock<Regex> = LazyLock::new(|| regex(r"/kbuild/src/[^/]+/"));
     static CLONE: LazyLock<Regex> =
         LazyLock::new(|| regex(r"\.(?:isra|constprop|part)\.[0-9]+\+0x"));
     static LEVEL: LazyLock<Regex> =
