@@ -26,6 +26,7 @@ enum Style {
 struct State {
     bars: MultiProgress,
     whole: Option<ProgressBar>,
+    fetch: Option<ProgressBar>,
     spinners: BTreeMap<Slot, ProgressBar>,
     started: BTreeMap<Slot, Instant>,
     columns: Vec<String>,
@@ -46,6 +47,7 @@ impl Display {
         let state = State {
             bars: MultiProgress::new(),
             whole: None,
+            fetch: None,
             spinners: BTreeMap::new(),
             started: BTreeMap::new(),
             columns: Vec::new(),
@@ -90,10 +92,35 @@ impl Display {
         }
     }
 
+    /// What the fetching of kernels is at; on a terminal only, where it is overwritten.
+    pub fn fetching(&self, text: &str) {
+        let Ok(mut state) = self.state.lock() else { return };
+        if self.style != Style::Bars {
+            return;
+        }
+        if state.fetch.is_none() {
+            let bar = state.bars.add(ProgressBar::new_spinner());
+            bar.enable_steady_tick(Duration::from_millis(200));
+            state.fetch = Some(bar);
+        }
+        if let Some(bar) = &state.fetch {
+            bar.set_message(text.to_owned());
+        }
+    }
+
+    /// All kernels are here.
+    pub fn fetch_done(&self) {
+        if let Ok(mut state) = self.state.lock()
+            && let Some(bar) = state.fetch.take()
+        {
+            bar.finish_and_clear();
+        }
+    }
+
     /// Takes the bars away.
     pub fn finish(&self) {
         let Ok(mut state) = self.state.lock() else { return };
-        for bar in std::mem::take(&mut state.spinners).into_values().chain(state.whole.take()) {
+        for bar in std::mem::take(&mut state.spinners).into_values().chain(state.whole.take()).chain(state.fetch.take()) {
             bar.finish_and_clear();
         }
     }

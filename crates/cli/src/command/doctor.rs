@@ -22,8 +22,8 @@ pub struct DoctorArgs {
 pub fn run(args: &DoctorArgs, global: &Global, out: &mut dyn Write) -> Result<Exit, Trouble> {
     let store = place::store_folder(global)?;
     let kvm = match &args.probe {
-        Some(kernel) => Some(place::probe_kvm(kernel, global)?),
-        None => place::remembered_kvm(global)?,
+        Some(kernel) => Some(place::probe(kernel, global)?),
+        None => place::remembered_probe(global)?,
     };
     let checks = examine(&store, kvm);
     let text = if global.json {
