@@ -89,7 +89,7 @@ fn judged(matrix: &Matrix, kpis: &Kpis, policy: &Policy) -> Vec<ReportMetric> {
     rows.filter_map(|(row, name)| {
         let name = MetricName::new(name.clone());
         let kpi = kpis.get(&name);
-        if kpi.is_none() && names::is_counter(name.as_str()) {
+        if kpi.is_none() && matrix.is_counter(row) {
             return None;
         }
         Some(judge_row(matrix, row, name, kpi, policy))

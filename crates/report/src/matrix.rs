@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use patchmark_model::{Comparison, Kpis, SampleSet};
 
+use crate::lkp::names;
+
 /// Says in which runs a run ended before its end; lkp-tests' name for it.
 pub(crate) const INCOMPLETE: &str = "last_state.is_incomplete_run";
 
@@ -12,6 +14,8 @@ pub(crate) const INCOMPLETE: &str = "last_state.is_incomplete_run";
 pub(crate) struct Matrix {
     /// Names of the metrics, sorted (or in the order of the source, for the peer's tables).
     pub(crate) names: Vec<String>,
+    /// Which of them count failures.
+    counters: Vec<bool>,
     /// One block of samples a column.
     pub(crate) columns: Vec<Samples>,
 }
@@ -73,7 +77,10 @@ impl Matrix {
     pub(crate) fn of(comparison: &Comparison, kpis: &Kpis) -> Matrix {
         let mut names: Vec<&str> = kpis.keys().map(|name| name.as_str()).collect();
         for run in comparison.columns.iter().flat_map(|column| &column.runs) {
-            names = merged(&names, run.metrics.keys().map(|name| name.as_str()));
+            let of_run = || run.metrics.keys().map(|name| name.as_str());
+            if run.metrics.len() != names.len() || !of_run().eq(names.iter().copied()) {
+                names = merged(&names, of_run());
+            }
         }
         let failures: BTreeSet<String> = comparison
             .columns
@@ -90,6 +97,14 @@ impl Matrix {
                 let counters: Vec<(&str, f64)> =
                     counters.iter().map(|name| (name.as_str(), 1.0)).collect();
                 let measured = of_run.metrics.iter().map(|(name, value)| (name.as_str(), *value));
+                if of_run.metrics.len() == names.len() {
+                    // Every name is the run's own, so the values stand in the order of the rows.
+                    let samples = cells.iter_mut().skip(run).step_by(runs);
+                    for (cell, value) in samples.zip(of_run.metrics.values()) {
+                        *cell = value.is_finite().then_some(*value);
+                    }
+                    continue;
+                }
                 fill(&mut cells, &names, runs, run, counters.into_iter());
                 fill(&mut cells, &names, runs, run, measured);
             }
@@ -97,7 +112,17 @@ impl Matrix {
             Samples { complete, cells, integers: Vec::new(), order: Vec::new() }
         });
         let columns = columns.collect();
-        Matrix { names: names.into_iter().map(str::to_owned).collect(), columns }
+        Matrix::new(names.into_iter().map(str::to_owned).collect(), columns)
+    }
+
+    fn new(names: Vec<String>, columns: Vec<Samples>) -> Matrix {
+        let counters = names.iter().map(|name| names::is_counter(name)).collect();
+        Matrix { names, counters, columns }
+    }
+
+    /// Whether a row counts failures.
+    pub(crate) fn is_counter(&self, row: usize) -> bool {
+        self.counters.get(row).copied().unwrap_or(false)
     }
 
     /// Rows given one by one: name and samples by column. `orders` are the rows of each column in its own order.
@@ -116,10 +141,10 @@ impl Matrix {
                 order: orders[at].clone(),
             }
         };
-        Matrix {
-            names: rows.iter().map(|(name, _)| name.clone()).collect(),
-            columns: complete.into_iter().enumerate().map(column).collect(),
-        }
+        Matrix::new(
+            rows.iter().map(|(name, _)| name.clone()).collect(),
+            complete.into_iter().enumerate().map(column).collect(),
+        )
     }
 }
 

@@ -5,7 +5,6 @@ use patchmark_model::{Call, MetricName};
 use patchmark_stats::population_stddev;
 
 use crate::TableOptions;
-use crate::lkp::names;
 use crate::lkp::table::{AnyRow, sorted};
 use crate::matrix::{INCOMPLETE, Matrix};
 use crate::report::ReportMetric;
@@ -89,7 +88,7 @@ pub(crate) fn failures(matrix: &Matrix) -> Vec<FailureRow> {
         .names
         .iter()
         .enumerate()
-        .filter(|(_, name)| names::is_counter(name) && !name.ends_with(".pass"))
+        .filter(|(row, name)| matrix.is_counter(*row) && !name.ends_with(".pass"))
         .filter(|(_, name)| !(has_reason && *name == INCOMPLETE))
         .map(|(row, name)| failure_row(matrix, row, name))
         .collect()

@@ -1,5 +1,7 @@
 //! What readers see: summaries and tables of made-up comparisons.
 
+#![allow(clippy::unwrap_used)]
+
 use patchmark_model::{
     Axes, Clock, Column, ColumnRun, Comparison, Direction, Kpi, Kpis, Metrics, Skipped,
 };

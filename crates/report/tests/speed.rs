@@ -1,5 +1,7 @@
 //! A table of 4 columns, 6 runs each, 10,000 metrics.
 
+#![allow(clippy::unwrap_used)]
+
 use std::time::Instant;
 
 use patchmark_model::{Axes, Clock, Column, ColumnRun, Comparison, Kpis, Metrics};

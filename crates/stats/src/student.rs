@@ -1,17 +1,65 @@
 //! Student's t distribution.
 
+use std::sync::LazyLock;
+
 use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
 /// The value that a t variable with `df` degrees of freedom exceeds in absolute value with
 /// probability `1 - confidence`; 2.262 for 0.95 and 9. `None` unless `0 < confidence < 1` and
 /// `df > 0`.
 ///
-/// The start is Hill's expansion, made exact by Halley steps on the distribution function;
-/// that takes a tenth of the time of the library's bisection, and thousands of metrics each
-/// have their own `df`.
+/// For the usual confidences (0.95, 0.99 and 0.999) the value comes from an interpolation in
+/// `1/df` that agrees with the exact one to 1e-11: thousands of metrics each have their own `df`.
+pub fn t_quantile(confidence: f64, df: f64) -> Option<f64> {
+    let usual = USUAL.iter().find(|(usual, _)| *usual == confidence);
+    match usual.and_then(|(_, table)| table.as_ref()) {
+        Some(table) if (1.0..f64::INFINITY).contains(&df) => Some(table.quantile(df)),
+        _ => exact_quantile(confidence, df),
+    }
+}
+
+static USUAL: LazyLock<[(f64, Option<Interpolation>); 3]> =
+    LazyLock::new(|| [0.95, 0.99, 0.999].map(|usual| (usual, Interpolation::new(usual))));
+
+/// The logarithm of the quantile as a Chebyshev series in `1/df`, for `df` from 1 on.
+struct Interpolation {
+    coefficients: [f64; Interpolation::TERMS],
+}
+
+impl Interpolation {
+    const TERMS: usize = 32;
+
+    fn new(confidence: f64) -> Option<Self> {
+        let terms = Self::TERMS as f64;
+        let angle = |node: usize| std::f64::consts::PI * (node as f64 + 0.5) / terms;
+        let mut values = [0.0; Self::TERMS];
+        for (node, value) in values.iter_mut().enumerate() {
+            let inverse = (angle(node).cos() + 1.0) / 2.0;
+            *value = exact_quantile(confidence, 1.0 / inverse)?.ln();
+        }
+        let coefficients = std::array::from_fn(|term| {
+            let wave = |(node, value): (usize, &f64)| value * (term as f64 * angle(node)).cos();
+            let share = if term == 0 { 1.0 } else { 2.0 };
+            share / terms * values.iter().enumerate().map(wave).sum::<f64>()
+        });
+        Some(Interpolation { coefficients })
+    }
+
+    /// Clenshaw's recurrence.
+    fn quantile(&self, df: f64) -> f64 {
+        let x = 2.0 / df - 1.0;
+        let (mut last, mut before) = (0.0, 0.0);
+        for coefficient in self.coefficients.iter().skip(1).rev() {
+            (last, before) = (2.0 * x * last - before + coefficient, last);
+        }
+        (x * last - before + self.coefficients[0]).exp()
+    }
+}
+
+/// The quantile from Hill's expansion, made exact by Halley steps on the distribution function.
 ///
 /// Source: G. W. Hill, "Algorithm 396: Student's t-quantiles", CACM 13 (1970) 619-620.
-pub fn t_quantile(confidence: f64, df: f64) -> Option<f64> {
+fn exact_quantile(confidence: f64, df: f64) -> Option<f64> {
     if !(0.0 < confidence && confidence < 1.0 && df > 0.0 && df.is_finite()) {
         return None;
     }
@@ -139,6 +187,14 @@ mod tests {
         fn the_quantile_inverts_the_probability(confidence in 0.01..0.9999_f64, df in 1.0..200.0_f64) {
             let t = t_quantile(confidence, df).unwrap();
             prop_assert!((t_two_sided_p(t, df).unwrap() - (1.0 - confidence)).abs() < 1e-10);
+        }
+
+        #[test]
+        fn the_usual_quantiles_are_as_good_as_the_exact_ones(inverse in 1e-6..1.0_f64) {
+            for confidence in [0.95, 0.99, 0.999] {
+                let (fast, exact) = (t_quantile(confidence, 1.0 / inverse), exact_quantile(confidence, 1.0 / inverse));
+                prop_assert!((fast.unwrap() / exact.unwrap() - 1.0).abs() < 1e-11);
+            }
         }
     }
 }

@@ -222,7 +222,7 @@ impl Comparer<'_> {
         if logs_only && !names::is_log_counter(name) {
             return None;
         }
-        let is_counter = names::is_counter(name);
+        let is_counter = self.rows.matrix.is_counter(row);
         if is_counter {
             if self.has_no_counterpart(name, base) {
                 return None;

@@ -26,7 +26,7 @@ pub(crate) fn table(matrix: &Matrix, options: &TableOptions) -> Table {
     let sides: Vec<Side> = matrix.columns.iter().map(|c| Side::new(c, incomplete)).collect();
     sorted(selected.iter().filter_map(|row| {
         let name = matrix.names.get(*row)?;
-        Some(if names::is_counter(name) {
+        Some(if matrix.is_counter(*row) {
             AnyRow::Failure(failure_row(name, *row, &sides))
         } else {
             AnyRow::Measured(measured_row(name, *row, &sides))
