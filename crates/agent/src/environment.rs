@@ -108,10 +108,8 @@ fn cpu(place: &Place) -> Value {
         cores.push((package.clone(), topology("core_id")));
         packages.push(package);
     }
-    for list in [&mut packages] {
-        list.sort();
-        list.dedup();
-    }
+    packages.sort();
+    packages.dedup();
     cores.sort();
     cores.dedup();
     if threads > 0 {

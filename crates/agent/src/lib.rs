@@ -1,7 +1,7 @@
 //! What happens on the testbox: setups, monitors, workload, environment, the run directory.
 //!
 //! [`execute`] does one run on the running kernel. In a virtual machine the same binary is the
-//! guest's init: `init_main` mounts what a system needs, executes the run that lies in
+//! guest's init: [`init_main`] mounts what a system needs, executes the run that lies in
 //! `/patchmark/spec.json` and sends the run directory to the host.
 //!
 //! Small and static, without an async runtime: what the agent does while a workload runs is
@@ -13,6 +13,7 @@ mod debugfs;
 mod environment;
 mod execute;
 mod gnu_time;
+mod guest;
 mod kmsg;
 mod perf;
 mod place;
@@ -24,4 +25,5 @@ mod sys;
 mod workload;
 
 pub use execute::execute;
+pub use guest::{init_main, is_guest_init};
 pub use place::Place;

@@ -1,5 +1,6 @@
 //! Monitors that are the `perf` program: perf-stat and perf-profile.
 
+mod control;
 mod events;
 mod profile;
 mod stat;
@@ -16,7 +17,7 @@ use profile::Profile;
 use stat::Stat;
 
 /// How long perf may take to open its counters, to end, and to make its report.
-const STARTING: Duration = Duration::from_secs(5);
+const STARTING: Duration = Duration::from_secs(60);
 const ENDING: Duration = Duration::from_secs(30);
 const REPORTING: Duration = Duration::from_secs(600);
 
@@ -37,10 +38,16 @@ trait Recorder {
     /// The running process.
     fn process(&mut self) -> &mut Process;
 
-    /// When recording is to end before the workload does.
-    fn until(&self) -> Option<Instant> {
+    /// Waits until it counts.
+    fn wait_until_ready(&mut self, place: &Place) -> Result<(), String>;
+
+    /// When [`Recorder::tick`] should be called next.
+    fn next(&self) -> Option<Instant> {
         None
     }
+
+    /// Begins or ends recording in the midst of the workload.
+    fn tick(&mut self, _now: Instant) {}
 
     /// After the process is gone: makes the raw file.
     fn collect(&mut self, place: &Place) -> Result<(), String>;
@@ -80,7 +87,7 @@ impl Perf {
             })
         });
         let counting = started.and_then(|mut recorder| {
-            match wait_for_counters(recorder.process(), place) {
+            match recorder.wait_until_ready(place) {
                 Ok(()) => Ok(recorder),
                 // What perf itself said tells more.
                 Err(why) => Err(recorder.collect(place).err().unwrap_or(why)),
@@ -94,14 +101,14 @@ impl Perf {
 
     /// When somebody should call [`Perf::tick`] next, if at all.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.recorders.iter().filter_map(|recorder| recorder.until()).min()
+        self.recorders.iter().filter_map(|recorder| recorder.next()).min()
     }
 
-    /// Ends what is to end before the workload does.
+    /// Begins or ends what is to begin or end in the midst of the workload.
     pub(crate) fn tick(&mut self, now: Instant) {
         for recorder in &mut self.recorders {
-            if recorder.until().is_some_and(|until| until <= now) {
-                recorder.process().signal(Signal::INT);
+            if recorder.next().is_some_and(|next| next <= now) {
+                recorder.tick(now);
             }
         }
     }
@@ -143,37 +150,6 @@ fn find_perf(place: &Place) -> Result<PathBuf, String> {
     place.find_executable("perf").ok_or_else(|| {
         "the program `perf` is not here: install it (Debian: apt-get install linux-perf)".to_owned()
     })
-}
-
-/// Waits until the process has its counters open: they show as links in its /proc/PID/fd.
-fn wait_for_counters(process: &mut Process, place: &Place) -> Result<(), String> {
-    let end = Instant::now() + STARTING;
-    let folder = format!("{}/fd", process.proc_folder());
-    let mut seen = 0;
-    while Instant::now() < end {
-        match process.wait_for(Duration::from_millis(5)) {
-            Ok(Waited::Ended { .. }) => return Err("perf ended at once".to_owned()),
-            Err(error) => return Err(format!("perf is lost: {error}")),
-            Ok(Waited::GiveUp) => {}
-        }
-        let now = open_counters(&place.path(&folder));
-        // All are open when there are no more of them than a moment ago.
-        if now > 0 && now == seen {
-            return Ok(());
-        }
-        seen = now;
-    }
-    process.kill_group();
-    let _ = process.wait_for(STARTING);
-    Err("perf has not opened its counters within 5 seconds".to_owned())
-}
-
-fn open_counters(folder: &Path) -> usize {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_counter = |path: PathBuf| {
-        std::fs::read_link(path).is_ok_and(|target| target.as_os_str() == "anon_inode:[perf_event]")
-    };
-    entries.filter(|entry| is_counter(entry.path())).count()
 }
 
 /// The end of what perf printed, for a reason why it failed.

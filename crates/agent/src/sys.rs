@@ -45,6 +45,17 @@ pub(crate) enum Ended {
 /// Reaps a child and returns how it ended and what it used; `None` with `block` unset when it
 /// still runs.
 pub(crate) fn wait4(pid: i32, block: bool) -> io::Result<Option<(Ended, Usage)>> {
+    let reaped = wait4_raw(pid, block)?;
+    Ok(reaped.map(|(_, ended, usage)| (ended, usage)))
+}
+
+/// Reaps any child that has ended, if one has.
+pub(crate) fn wait4_any() -> io::Result<Option<(i32, Ended)>> {
+    let reaped = wait4_raw(-1, false)?;
+    Ok(reaped.map(|(pid, ended, _)| (pid, ended)))
+}
+
+fn wait4_raw(pid: i32, block: bool) -> io::Result<Option<(i32, Ended, Usage)>> {
     let mut status: libc::c_int = 0;
     // SAFETY: `rusage` is plain old data for which all zeros is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -58,7 +69,7 @@ pub(crate) fn wait4(pid: i32, block: bool) -> io::Result<Option<(Ended, Usage)>>
             } else {
                 Ended::Exited(libc::WEXITSTATUS(status))
             };
-            return Ok(Some((ended, usage_of(&usage))));
+            return Ok(Some((reaped, ended, usage_of(&usage))));
         }
         if reaped == 0 {
             return Ok(None);
@@ -215,6 +226,7 @@ mod tests {
 
     #[test]
     fn a_child_is_reaped_with_its_usage() {
+        #[allow(clippy::zombie_processes, reason = "wait4 is what is tested")]
         let child = Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
         let (ended, usage) = wait4(child.id() as i32, true).unwrap().unwrap();
         assert_eq!(ended, Ended::Exited(7));

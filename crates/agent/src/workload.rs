@@ -155,8 +155,7 @@ impl Stage<'_> {
         if self.place.can_be_stopped() {
             until = until.min(now + LOOK);
         }
-        // One that is past has been told to end and may take its time.
-        if let Some(next) = perf.next().filter(|next| *next > now) {
+        if let Some(next) = perf.next() {
             until = until.min(next);
         }
         Wake::Until(until)

@@ -1,5 +1,7 @@
 //! Whole runs on the running kernel.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test may fail")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

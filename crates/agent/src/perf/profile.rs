@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use patchmark_model::Monitor;
 
-use super::{REPORTING, Recorder, events, last_words};
+use super::control::Control;
+use super::{REPORTING, Recorder, STARTING, events, last_words};
 use crate::Place;
 use crate::process::{Process, Waited};
 use crate::rawfile::{MAX_RAW, compress};
@@ -19,12 +20,23 @@ const FREQUENCY: u32 = 800;
 
 const KPTR_RESTRICT: &str = "/proc/sys/kernel/kptr_restrict";
 
+/// When to record, from the start of the workload on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Schedule {
+    delay: Option<Duration>,
+    duration: Option<Duration>,
+    /// When to switch on, and when to end; set when the workload starts.
+    begin: Option<Instant>,
+    end: Option<Instant>,
+}
+
 /// `perf record` under way.
 pub(super) struct Profile {
     process: Process,
     executable: PathBuf,
     dir: PathBuf,
-    until: Option<Instant>,
+    control: Control,
+    schedule: Schedule,
     report_options: Vec<String>,
     old_kptr_restrict: Option<String>,
 }
@@ -38,7 +50,10 @@ impl Profile {
         dir: &Path,
     ) -> Result<(Profile, Option<String>), String> {
         let option = |key: &str| monitor.options.get(key).map(String::as_str);
-        let seconds = |key: &str| option(key).and_then(|text| text.parse::<f64>().ok());
+        let seconds = |key: &str| {
+            let number = option(key).and_then(|text| text.parse::<f64>().ok());
+            number.filter(|n| *n > 0.0 && *n < 1e6).map(Duration::from_secs_f64)
+        };
         let has_cycles = events::has_cycles();
         let default = if has_cycles { "cycles" } else { "cpu-clock" };
         let event = option("events").filter(|list| !list.is_empty()).unwrap_or(default);
@@ -56,10 +71,10 @@ impl Profile {
         for event in event.split_ascii_whitespace() {
             arguments.extend(["-e".to_owned(), event.to_owned()]);
         }
-        let delay = seconds("delay").filter(|delay| *delay > 0.0);
-        if let Some(delay) = delay {
-            arguments.extend(["-D".to_owned(), format!("{:.0}", delay * 1000.0)]);
-        }
+        let control =
+            Control::make(dir).map_err(|error| format!("perf's control pipes: {error}"))?;
+        // Prepared, but switched off until told.
+        arguments.extend(["-D".to_owned(), "-1".to_owned(), control.option()]);
         let data = dir.join("perf-profile.data");
         arguments.extend(["-o".to_owned(), data.to_string_lossy().into_owned()]);
 
@@ -68,10 +83,11 @@ impl Profile {
         command.args(&arguments);
         let process = start(&mut command, &dir.join("perf-profile.stdout"), &dir.join(ERRORS))
             .map_err(|error| format!("perf record could not be started: {error}"))?;
-        let until = seconds("duration").filter(|duration| *duration > 0.0).map(|duration| {
-            let total = (duration + delay.unwrap_or(0.0)).min(86_400.0 * 7.0);
-            Instant::now() + Duration::from_secs_f64(total)
-        });
+        let schedule = Schedule {
+            delay: seconds("delay"),
+            duration: seconds("duration"),
+            ..Schedule::default()
+        };
         let note = (event == "cpu-clock" && !has_cycles).then(|| {
             "perf-profile: no performance monitoring unit here, sampled by cpu-clock".to_owned()
         });
@@ -79,7 +95,8 @@ impl Profile {
             process,
             executable: executable.to_owned(),
             dir: dir.to_owned(),
-            until,
+            control,
+            schedule,
             report_options: report_options(monitor),
             old_kptr_restrict,
         };
@@ -119,8 +136,31 @@ impl Recorder for Profile {
         &mut self.process
     }
 
-    fn until(&self) -> Option<Instant> {
-        self.until
+    fn wait_until_ready(&mut self, _place: &Place) -> Result<(), String> {
+        let first = if self.schedule.delay.is_some() { "disable" } else { "enable" };
+        self.control.send(first).map_err(|error| format!("perf's control pipe: {error}"))?;
+        if let Err(why) = self.control.wait_for_answer(&mut self.process, STARTING) {
+            self.process.kill_group();
+            return Err(why);
+        }
+        let now = Instant::now();
+        let Schedule { delay, duration, .. } = self.schedule;
+        self.schedule.begin = delay.map(|delay| now + delay);
+        self.schedule.end = duration.map(|duration| now + delay.unwrap_or_default() + duration);
+        Ok(())
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.schedule.begin.or(self.schedule.end)
+    }
+
+    fn tick(&mut self, _now: Instant) {
+        if self.schedule.begin.take().is_some() {
+            // One that cannot be switched on any more leaves no samples, which its report tells.
+            let _ = self.control.send("enable");
+        } else if self.schedule.end.take().is_some() {
+            self.process.signal(rustix::process::Signal::INT);
+        }
     }
 
     fn collect(&mut self, place: &Place) -> Result<(), String> {

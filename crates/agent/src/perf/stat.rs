@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use patchmark_model::Monitor;
 
-use super::{Recorder, events, last_words};
+use super::{Recorder, STARTING, events, last_words};
 use crate::Place;
-use crate::process::Process;
+use crate::process::{Process, Waited};
 use crate::rawfile::{MAX_RAW, compress};
 
 /// `perf stat` under way.
@@ -67,6 +68,29 @@ impl Recorder for Stat {
         &mut self.process
     }
 
+    /// perf stat has no long preparation: it counts when its counters are open, which shows in
+    /// /proc/PID/fd.
+    fn wait_until_ready(&mut self, place: &Place) -> Result<(), String> {
+        let folder = place.path(&format!("{}/fd", self.process.proc_folder()));
+        let end = Instant::now() + STARTING;
+        let mut seen = 0;
+        while Instant::now() < end {
+            match self.process.wait_for(Duration::from_millis(5)) {
+                Ok(Waited::Ended { .. }) => return Err("perf stat ended at once".to_owned()),
+                Err(error) => return Err(format!("perf stat is lost: {error}")),
+                Ok(Waited::GiveUp) => {}
+            }
+            let now = open_counters(&folder);
+            // All are open when there are no more of them than a moment ago.
+            if now > 0 && now == seen {
+                return Ok(());
+            }
+            seen = now;
+        }
+        self.process.kill_group();
+        Err(format!("perf stat opened no counters within {} s", STARTING.as_secs()))
+    }
+
     fn collect(&mut self, _place: &Place) -> Result<(), String> {
         let text = crate::place::read_text(&self.raw).unwrap_or_default();
         // The first line is the command's.
@@ -96,6 +120,14 @@ fn open_and_start(
     command.stdout(file).stderr(File::create(errors)?);
     crate::sys::isolate(&mut command, None);
     Process::start(&mut command)
+}
+
+fn open_counters(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_counter = |path: PathBuf| {
+        std::fs::read_link(path).is_ok_and(|target| target.as_os_str() == "anon_inode:[perf_event]")
+    };
+    entries.filter(|entry| is_counter(entry.path())).count()
 }
 
 /// The words for true in job files.

@@ -141,7 +141,7 @@ mod tests {
             Ok(()) => {}
             Err(why) => return println!("skipped: no mounting here: {why:?}"),
         }
-        assert_eq!(applied.mount_points(), [point.clone()]);
+        assert_eq!(applied.mount_points(), std::slice::from_ref(&point));
         std::fs::write(point.join("x"), "x").unwrap();
         assert!(applied.restore().is_empty());
         assert!(!point.exists());
