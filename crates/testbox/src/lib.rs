@@ -20,4 +20,4 @@ pub use cancel::Cancel;
 pub use error::TestboxError;
 pub use local::{LocalTestbox, local_child};
 pub use testbox::Testbox;
-pub use vm::{KvmProbe, Limits, VmOptions, VmTestbox, probe_kvm};
+pub use vm::{KvmProbe, Limits, VmOptions, VmTestbox, probe_kvm, remembered_kvm};

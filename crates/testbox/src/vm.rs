@@ -19,7 +19,7 @@ use patchmark_model::{
 
 pub use options::{Limits, VmOptions};
 pub(crate) use port::printable;
-pub use probe::{KvmProbe, probe_kvm};
+pub use probe::{KvmProbe, probe_kvm, remembered_kvm};
 pub(crate) use record::{of_agent as agent_record, of_failure, write as write_record};
 
 use crate::error::TestboxError as Error;

@@ -40,14 +40,19 @@ pub fn probe_kvm(
     if let Err(error) = std::fs::File::options().read(true).write(true).open("/dev/kvm") {
         return Ok(KvmProbe { usable: false, why: format!("/dev/kvm cannot be opened: {error}") });
     }
-    let known = cache.join(format!("kvm-probe-{}.json", key(qemu)));
-    if let Some(probe) = read(&known) {
+    if let Some(probe) = remembered_kvm(qemu, cache) {
         return Ok(probe);
     }
+    let known = cache.join(format!("kvm-probe-{}.json", key(qemu)));
     let probe = boot(qemu, image, cache, cancel)?;
     let text = serde_json::to_vec(&probe).map_err(|error| Error::malformed(&known, error))?;
     fs_err::write(&known, text).map_err(|error| Error::write(&known, error))?;
     Ok(probe)
+}
+
+/// What an earlier [`probe_kvm`] found, if that still holds.
+pub fn remembered_kvm(qemu: &Path, cache: &Path) -> Option<KvmProbe> {
+    read(&cache.join(format!("kvm-probe-{}.json", key(qemu))))
 }
 
 fn boot(

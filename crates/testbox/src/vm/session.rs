@@ -21,7 +21,7 @@ use crate::{Cancel, TestboxError};
 /// How often flags and limits are looked at when nothing comes.
 const TICK: Duration = Duration::from_millis(100);
 /// How long QEMU may go on after the guest's kernel has panicked.
-const PANIC_PATIENCE: Duration = Duration::from_secs(10);
+const PANIC_PATIENCE: Duration = Duration::from_secs(5);
 /// How much slower than the host's clock an instruction-counting guest's may be on a busy host.
 const ICOUNT_SLOWNESS: u32 = 4;
 
