@@ -25,6 +25,7 @@ static BUILTIN: LazyLock<Catalog> = LazyLock::new(|| {
 pub struct Catalog {
     programs: BTreeMap<String, Program>,
     parameter_types: BTreeMap<String, ValueType>,
+    categories: BTreeMap<String, Vec<String>>,
     keys: Vec<String>,
     kpis: Vec<KpiPattern>,
 }
@@ -71,6 +72,7 @@ impl Catalog {
             }
             "keys.txt" => self.keys.extend(index::keys(text)),
             "parameters.yaml" => self.parameter_types.extend(read::parameter_types(path, text)?),
+            "categories.yaml" => self.categories.extend(read::categories(path, text)?),
             "kpis.yaml" => self.kpis.extend(read::kpis(path, text)?),
             _ => {
                 let program = read::program(path, text)?;
@@ -122,6 +124,12 @@ impl Catalog {
     /// The plain keys known, as in `keys.txt`.
     pub fn plain_keys(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(String::as_str)
+    }
+
+    /// The monitors that run because of a job's `category:`; `None` for a category that is
+    /// not known.
+    pub fn default_monitors(&self, category: &str) -> Option<&[String]> {
+        self.categories.get(category).map(Vec::as_slice)
     }
 
     /// The known program name most like `name`, if one is close.
@@ -195,6 +203,16 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn monitors_of_categories_are_described() {
+        let catalog = Catalog::builtin();
+        let monitors = catalog.default_monitors("benchmark").unwrap();
+        assert!(monitors.len() > 15);
+        for name in monitors {
+            assert!(catalog.get(name).is_some_and(|m| m.is_described && m.is(Kind::Monitor)));
         }
     }
 

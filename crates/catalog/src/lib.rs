@@ -9,6 +9,7 @@
 //! | `index.txt` | programs known by name, kind and parameters only: jobs that name them check and expand |
 //! | `parameters.yaml` | what the values of parameters mean, by name, where a program says nothing else |
 //! | `keys.txt` | keys of job files that are no program and no parameter |
+//! | `categories.yaml` | monitors that run because of a job's `category:` |
 //! | `kpis.yaml` | headline metrics of programs that have no file of their own |
 //!
 //! Nothing here runs anything: a program's command lines are templates ([`CommandTemplate`]) that

@@ -176,6 +176,21 @@ pub(crate) fn parameter_types(
     Ok(pairs.collect())
 }
 
+/// Reads `categories.yaml`: category -> monitors.
+pub(crate) fn categories(
+    file: &str,
+    text: &str,
+) -> Result<BTreeMap<String, Vec<String>>, CatalogError> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Entry {
+        category: String,
+        monitors: Vec<String>,
+    }
+    let entries: Vec<Entry> = yaml(file, text)?;
+    Ok(entries.into_iter().map(|entry| (entry.category, entry.monitors)).collect())
+}
+
 /// Reads `kpis.yaml`.
 pub(crate) fn kpis(file: &str, text: &str) -> Result<Vec<KpiPattern>, CatalogError> {
     let raw: Vec<RawKpi> = yaml(file, text)?;
