@@ -40,6 +40,7 @@ mod run;
 mod run_directory;
 mod samples;
 mod source;
+mod spread;
 
 pub use kind::{Kind, kind};
 pub use notes::{Note, Notes};

@@ -68,6 +68,13 @@ pub(crate) fn rounded(value: f64, decimals: usize) -> f64 {
     format!("{value:.decimals$}").parse().unwrap_or(value)
 }
 
+/// A value with two decimals, a half away from zero: of two neighbours in binary, the one that
+/// looks right in decimal (8.395 is 8.40 although its double is a little less).
+pub(crate) fn rounded_to_cents(value: f64) -> f64 {
+    let cents = (value * 100.0).round() / 100.0;
+    if cents.is_finite() { cents } else { value }
+}
+
 /// Sum with Neumaier's compensation ("Rundungsfehleranalyse einiger Verfahren zur Summation
 /// endlicher Summen", 1974): the error does not grow with the number of terms.
 pub(crate) fn sum(values: impl IntoIterator<Item = f64>) -> f64 {
@@ -111,5 +118,6 @@ mod tests {
     fn a_sum_keeps_what_plain_addition_loses() {
         assert_eq!(sum([1e16, 1.0, -1e16]), 1.0);
         assert_eq!(rounded(2650.126, 2), 2650.13);
+        assert_eq!(rounded_to_cents(8.395), 8.4);
     }
 }

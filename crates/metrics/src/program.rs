@@ -1,13 +1,25 @@
 //! The programs whose raw files are understood: one small module each, one table of all.
 
+mod aim7;
+mod aim9;
 mod buddyinfo;
+mod coremark;
 mod cpuidle;
+mod dbench;
 mod diskstats;
 mod dmesg;
+mod ebizzy;
+mod fsmark;
+mod fxmark;
 mod hackbench;
 mod interrupts;
+mod iostat;
+mod kbuild;
+mod kernbench;
+mod lz4_test;
 mod meminfo;
 mod mpstat;
+mod netperf;
 mod numa_meminfo;
 mod numa_node;
 mod perf_bench;
@@ -18,11 +30,16 @@ mod sched_debug;
 mod slabinfo;
 mod softirqs;
 mod stderr;
+mod stream;
 mod stress_ng;
 mod time;
+mod turbostat;
+mod unixbench;
 mod uptime;
+mod vm_scalability;
 mod vmstat;
 mod will_it_scale;
+mod zoneinfo;
 
 use memchr::memchr;
 
@@ -52,15 +69,27 @@ const fn log(name: &'static str, parse: Parse) -> Program {
 
 /// Sorted by name.
 static PROGRAMS: &[Program] = &[
+    program("aim7", aim7::parse),
+    program("aim9", aim9::parse),
     program("buddyinfo", buddyinfo::parse),
+    program("coremark", coremark::parse),
     program("cpuidle", cpuidle::parse),
+    program("dbench", dbench::parse),
     program("diskstats", diskstats::parse),
     log("dmesg", dmesg::parse_dmesg),
+    program("ebizzy", ebizzy::parse),
+    program("fsmark", fsmark::parse),
+    program("fxmark", fxmark::parse),
     program("hackbench", hackbench::parse),
     program("interrupts", interrupts::parse),
+    program("iostat", iostat::parse),
+    program("kbuild", kbuild::parse),
+    program("kernbench", kernbench::parse),
     log("kmsg", dmesg::parse_kmsg),
+    program("lz4-test", lz4_test::parse),
     program("meminfo", meminfo::parse),
     program("mpstat", mpstat::parse),
+    program("netperf", netperf::parse),
     program("numa-meminfo", numa_meminfo::parse),
     program("numa-numastat", numa_node::parse),
     program("numa-vmstat", numa_node::parse),
@@ -77,11 +106,17 @@ static PROGRAMS: &[Program] = &[
     program("slabinfo", slabinfo::parse),
     program("softirqs", softirqs::parse),
     log("stderr", stderr::parse),
+    program("stream", stream::parse),
     program("stress-ng", stress_ng::parse),
+    program("tbench", dbench::parse),
     program("time", time::parse),
+    program("turbostat", turbostat::parse),
+    program("unixbench", unixbench::parse),
     program("uptime", uptime::parse),
+    program("vm-scalability", vm_scalability::parse),
     program("vmstat", vmstat::parse),
     program("will-it-scale", will_it_scale::parse),
+    program("zoneinfo", zoneinfo::parse),
 ];
 
 impl Program {

@@ -24,7 +24,7 @@ pub(super) fn parse(source: &Source<'_>, _: &ParseOptions, out: &mut Parsed) {
         Some(kib) if !all.seconds.is_empty() => {
             out.push("throughput", kib / all.fastest());
             out.push("throughput_best", kib / all.fastest());
-            out.push("throughput_avg", number::rounded(kib / all.mean(), 2));
+            out.push("throughput_avg", number::rounded_to_cents(kib / all.mean()));
             out.push("throughput_worst", kib / all.slowest());
         }
         _ => out.notes.add(0, || "no complete run of hackbench".to_owned()),
@@ -101,7 +101,7 @@ impl Runs {
     fn push_instance(&self, number: u64, out: &mut Parsed) {
         let Some(kib) = self.kib().filter(|_| !self.seconds.is_empty()) else { return };
         out.push(&format!("throughput.instance{number}"), kib / self.fastest());
-        let mean = number::rounded(kib / self.mean(), 2);
+        let mean = number::rounded_to_cents(kib / self.mean());
         out.push(&format!("throughput_avg.instance{number}"), mean);
         out.push(&format!("throughput_worst.instance{number}"), kib / self.slowest());
     }

@@ -122,7 +122,8 @@ fn read_count(
         out.notes.add(line.number, || format!("`{event}`: {count}"));
         return;
     }
-    if let (Some(value), Some(unit)) = (fields.get(4), fields.get(5).and_then(|unit| metric(unit, options)))
+    if let (Some(value), Some(unit)) =
+        (fields.get(4), fields.get(5).and_then(|unit| metric(unit, options)))
     {
         let socket = socket.map_or(String::new(), |socket| format!("{socket}."));
         intervals.add_metric(&format!("{socket}metric.{unit}"), number::leading_float(value));
