@@ -112,7 +112,7 @@ fn judge_row(
         let present = set.present();
         Samples {
             mean: mean(&present),
-            stddev: sample_variance(&present).map(f64::sqrt),
+            stddev: sample_variance(&present).map(f64::sqrt).filter(|stddev| stddev.is_finite()),
             values: set.0,
         }
     });

@@ -59,11 +59,14 @@ fn spread_percent(values: &[f64], mean: Option<f64>) -> Option<f64> {
         return None;
     }
     let mean = mean.filter(|mean| *mean != 0.0)?;
-    Some(100.0 * population_stddev(values)? / mean.abs())
+    Some(100.0 * population_stddev(values)? / mean.abs()).filter(|percent| percent.is_finite())
 }
 
 fn change(name: &MetricName, base: Option<f64>, head: Option<f64>) -> Change {
     let (Some(base), Some(head)) = (base, head) else { return Change::Absent };
+    if !(head - base).is_finite() {
+        return Change::Absent;
+    }
     if name.is_share() {
         return Change::Points(head - base);
     }

@@ -4,7 +4,13 @@ use crate::compensated_sum;
 
 /// Arithmetic mean over a compensated sum; `None` for no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| compensated_sum(values) / values.len() as f64)
+    let n = values.len() as f64;
+    let mean = compensated_sum(values) / n;
+    if mean.is_infinite() {
+        // The sum is too large for a double, but a mean of finite values never is.
+        return Some(values.iter().map(|value| value / n).sum());
+    }
+    (!values.is_empty()).then_some(mean)
 }
 
 /// Unbiased variance (divided by n - 1), by the two-pass algorithm with its correction term;
@@ -97,6 +103,7 @@ mod tests {
         assert_eq!(mean(&[1.0, 2.0, 4.0]), Some(7.0 / 3.0));
         assert_eq!(sample_variance(&[1.0, 2.0, 3.0, 4.0]), Some(5.0 / 3.0));
         assert_eq!(population_stddev(&[3.0, 5.0]), Some(1.0));
+        assert_eq!(mean(&[f64::MAX, f64::MAX]), Some(f64::MAX));
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(upper_median(&[4.0, 1.0, 2.0, 3.0]), Some(3.0));

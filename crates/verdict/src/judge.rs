@@ -50,6 +50,9 @@ impl Question<'_> {
         let (Some(base), Some(head)) = (Moments::of(&base), Moments::of(&head)) else {
             return self.withheld(self.absence());
         };
+        if !(head.mean - base.mean).is_finite() {
+            return self.withheld("the values are too large to compare".to_owned());
+        }
         if let Some(reason) = self.coverage_gap() {
             return self.withheld(reason);
         }

@@ -45,7 +45,7 @@ pub fn lkp(report: &Report) -> String {
         let _ = writeln!(out, "       fail:runs{}", "  %reproduction    fail:runs".repeat(further));
         let _ = writeln!(out, "           |    {}", "         |             |    ".repeat(further));
         for row in &table.failures {
-            failure_row(&mut out, row);
+            failure_row(&mut out, row, table.lkp_compatible);
         }
     }
     if !table.rows.is_empty() {
@@ -105,10 +105,11 @@ fn listed(column: &ReportColumn) -> String {
     format!("{value} {}", plain(note))
 }
 
-fn failure_row(out: &mut String, row: &FailureRow) {
+fn failure_row(out: &mut String, row: &FailureRow, is_compatible: bool) {
+    let no_runs = if is_compatible { "NaN" } else { "-" };
     for (at, cell) in row.cells.iter().enumerate() {
         if let Some(difference) = at.checked_sub(1).and_then(|at| row.reproduction.get(at)) {
-            let difference = difference.map_or("NaN".to_owned(), |d| fixed(d, 0));
+            let difference = difference.map_or(no_runs.to_owned(), |d| fixed(d, 0));
             let _ = write!(out, "{difference:>10}% ");
         }
         let fails = if cell.fails == 0.0 { String::new() } else { whole(cell.fails) };
