@@ -24,7 +24,7 @@ use crate::perf::{Perf, is_perf};
 use crate::sampler::{Sampler, is_sampled, thread_cpu_time};
 use crate::setup::{Applied, Refusal};
 use crate::workload::{Outcome, Stage};
-use crate::{Place, complaint, debugfs, environment, rawfile};
+use crate::{Place, complaint, debugfs, environment, rawfile, sys};
 
 /// The limit of a workload whose plan has none: a run never hangs.
 const DEFAULT_LIMIT_S: u32 = 5 * 3600;
@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
         }
         self.read_log(&mut log)?;
         if let Some(outcome) = outcome {
-            self.judge(outcome, &log);
+            self.judge(outcome);
         }
         self.record.taint =
             self.place.text("/proc/sys/kernel/tainted").and_then(|text| text.parse().ok());
@@ -245,16 +245,29 @@ impl<'a> Run<'a> {
     }
 
     /// Decides whether the run has failed, and why.
-    fn judge(&mut self, outcome: Outcome, log: &Result<KernelLog, String>) {
+    fn judge(&mut self, outcome: Outcome) {
         self.record.workloads = outcome.exits;
-        let Some(mut failure) = outcome.failure else { return };
-        if failure.reason == FailureReason::WorkloadFailed
-            && log.is_ok()
-            && let Some(killed) = complaint::out_of_memory(&self.record.dmesg_findings.join("\n"))
-        {
-            failure.detail = format!("the kernel ran out of memory: {killed}; {}", failure.detail);
+        let killed = self.out_of_memory();
+        match (outcome.failure, killed) {
+            (Some(failure), Some(killed)) if failure.reason == FailureReason::WorkloadFailed => {
+                let detail = format!("out of memory: {killed}; {}", failure.detail);
+                self.fail(failure.reason, detail);
+            }
+            (Some(failure), _) => self.fail(failure.reason, failure.detail),
+            // A workload that goes on without some of its processes measures something else.
+            (None, Some(killed)) => {
+                self.fail(FailureReason::WorkloadFailed, format!("out of memory: {killed}"));
+            }
+            (None, None) => {}
         }
-        self.fail(failure.reason, failure.detail);
+    }
+
+    /// The kernel's word that it killed one of the workload's processes for want of memory. In a
+    /// guest there are no others worth killing; elsewhere they are known by their score.
+    fn out_of_memory(&self) -> Option<String> {
+        let killed = complaint::out_of_memory(&self.record.dmesg_findings.join("\n"))?;
+        let mark = format!("oom_score_adj:{}", sys::WORKLOAD_OOM_SCORE);
+        (self.place.is_guest() || killed.contains(&mark)).then_some(killed)
     }
 
     fn fail(&mut self, reason: FailureReason, detail: String) {

@@ -19,6 +19,7 @@ mod console;
 mod modules;
 mod mounts;
 mod shipment;
+mod symbols;
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use patchmark_model::wire::Frame;
-use patchmark_model::{Event, Failure, FailureReason, Phase, RunSpec};
+use patchmark_model::{Event, Failure, FailureReason, Monitor, RunSpec};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::system::RebootCommand;
 
@@ -78,8 +79,7 @@ pub fn init_main() -> ! {
 
 fn serve(mut notes: Vec<String>) -> Result<(), String> {
     notes.extend(modules::load(Path::new(MODULES)));
-    let found = channel::find();
-    let found = found.inspect_err(|why| console::say(why))?;
+    let found = channel::find()?;
     *CHANNEL.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
     for note in notes {
         tell(Event::Note(note));
@@ -87,6 +87,12 @@ fn serve(mut notes: Vec<String>) -> Result<(), String> {
     let spec = read_spec()?;
     set_clock(spec.host_time);
     prepare_system(&spec);
+    let wants_profile = |monitor: &Monitor| monitor.program == "perf-profile";
+    if spec.plan.monitors.iter().any(wants_profile)
+        && let Err(why) = symbols::thin_out()
+    {
+        tell(Event::Note(format!("the profile takes longer: {why}")));
+    }
     let dir = Path::new(RUN_DIR);
     match sys::fork_single_threaded() {
         Ok(Forked::Child) => {
@@ -97,7 +103,6 @@ fn serve(mut notes: Vec<String>) -> Result<(), String> {
         Ok(Forked::Parent(child)) => wait_for(child, &spec),
         Err(error) => record_failure(&spec, &format!("no process could be started: {error}")),
     }
-    tell(Event::Phase(Phase::Collect));
     let mut channel = CHANNEL.lock().unwrap_or_else(PoisonError::into_inner);
     let channel = channel.as_mut().ok_or("the channel to the host is gone")?;
     shipment::send(dir, channel).map_err(|error| format!("the run directory was not sent: {error}"))

@@ -100,15 +100,19 @@ fn usage_of(raw: &libc::rusage) -> Usage {
     }
 }
 
+/// `oom_score_adj` of what [`isolate`] starts: the kernel ends it before anything else.
+pub(crate) const WORKLOAD_OOM_SCORE: u32 = 500;
+
 /// Makes a command start in a session of its own, in the cgroup whose `cgroup.procs` is given,
 /// and as the process that an out-of-memory kernel kills first.
 pub(crate) fn isolate(command: &mut Command, cgroup_procs: Option<OwnedFd>) {
+    let score = WORKLOAD_OOM_SCORE.to_string();
     let prepare = move || {
         if let Some(procs) = &cgroup_procs {
             rustix::io::write(procs, b"0")?;
         }
         // Refused for nobody but harmless when it is.
-        let _ = write_in_child(c"/proc/self/oom_score_adj", b"500");
+        let _ = write_in_child(c"/proc/self/oom_score_adj", score.as_bytes());
         let _ = rustix::process::setsid();
         Ok(())
     };

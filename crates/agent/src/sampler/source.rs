@@ -118,3 +118,68 @@ pub(crate) fn open(
 fn boxed<S: Source + 'static>(source: S) -> Box<dyn Source> {
     Box::new(source)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::monitor;
+    use super::*;
+
+    /// Two samples of a monitor on this machine; `None` when it cannot be served here.
+    fn record(program: &str) -> Option<String> {
+        let place = Place::local();
+        let mut files = ProcFiles::default();
+        let mut source = open(&monitor(program, 1000), &place, &mut files)
+            .inspect_err(|why| println!("skipped: {program}: {why}"))
+            .ok()?;
+        let mut out = Vec::new();
+        for round in 1..=2 {
+            let wall = Duration::new(1_796_070_604 + round, 5);
+            source
+                .sample(&mut files, &Moment { round, wall, at: Instant::now() }, &mut out)
+                .unwrap();
+        }
+        source.finish(&mut out);
+        Some(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn every_monitor_writes_samples_under_a_time_line() {
+        let by_columns = ["vmstat", "mpstat"];
+        for program in PROGRAMS.into_iter().filter(|program| !by_columns.contains(program)) {
+            let Some(text) = record(program) else { continue };
+            let stamps: Vec<&str> =
+                text.lines().filter(|line| line.starts_with("time: ")).collect();
+            assert_eq!(stamps.len(), 2, "{program}");
+            assert!(stamps[0].starts_with("time: 1796070605"), "{program}: {}", stamps[0]);
+            assert!(text.starts_with("time: ") && text.ends_with('\n'), "{program}");
+            assert!(text.lines().count() >= 4, "{program}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_samples_have_the_form_their_parsers_read() {
+        let rows = |program: &str| record(program).unwrap_or_default();
+        let is_number = |word: &str| word.parse::<f64>().is_ok();
+        for program in ["proc-vmstat", "numa-numastat", "numa-vmstat"] {
+            for line in rows(program).lines().filter(|line| !line.contains(':')) {
+                let words: Vec<&str> = line.split(' ').collect();
+                assert!(words.len() == 2 && is_number(words[1]), "{program}: {line}");
+            }
+        }
+        for program in ["meminfo", "numa-meminfo"] {
+            for line in rows(program).lines() {
+                assert!(line.contains(": "), "{program}: {line}");
+            }
+        }
+        let keys: Vec<String> = rows("uptime")
+            .lines()
+            .filter_map(|line| Some(line.split_once(": ")?.0.to_owned()))
+            .collect();
+        assert_eq!(keys, ["time", "boot", "idle", "time", "boot", "idle"]);
+        assert!(rows("softirqs").contains("TIMER:"));
+        let row = rows("vmstat").lines().last().unwrap_or_default().to_owned();
+        assert_eq!(row.split_whitespace().count(), 19, "{row}");
+        let mpstat: serde_json::Value = serde_json::from_str(&rows("mpstat")).unwrap();
+        assert!(mpstat["sysstat"]["hosts"][0]["statistics"][0]["cpu-load"][0]["idle"].is_number());
+    }
+}
