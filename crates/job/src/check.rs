@@ -154,8 +154,9 @@ impl<'a> Checker<'a> {
         // Of a program known by name only, the list of parameters may lack some; of a monitor
         // nothing depends on them.
         let is_certain = near.is_some() || (program.is_described && program.shapes_result());
-        // Whatever kernel setting there is can be a parameter of this one.
-        if program.name == "sysctl" && near.is_none() {
+        // Whatever kernel setting there is can be a parameter of these.
+        let is_open = matches!(program.name.as_str(), "sysctl" | "boot_params" | "cgroup2");
+        if is_open && (near.is_none() || name.contains('.')) {
             return;
         }
         let severity = if is_certain { Severity::Error } else { Severity::Warning };
@@ -182,6 +183,9 @@ impl<'a> Checker<'a> {
                     return self.block(inner);
                 }
             }
+            if self.tell_foreign_parameter(name, place) {
+                return;
+            }
             let near = self.catalog.nearest(name).or_else(|| self.near_key(name));
             let severity = if near.is_some() { Severity::Error } else { Severity::Warning };
             let help = near.map(did_you_mean);
@@ -194,17 +198,25 @@ impl<'a> Checker<'a> {
             let message = format!("unknown parameter `{name}`");
             return self.report(Severity::Error, place, &message, Some(did_you_mean(near)));
         }
+        if self.tell_foreign_parameter(name, place) {
+            return;
+        }
         if let Some(near) = self.catalog.nearest(name).or_else(|| self.near_key(name)) {
             let message = format!("unknown key `{name}`");
-            return self.report(Severity::Warning, place, &message, Some(did_you_mean(near)));
-        }
-        let other = self.catalog.programs().find(|p| p.parameter(name).is_some());
-        if let Some(other) = other {
-            let message = format!("`{name}` is a parameter of no program of this job");
-            let help = format!("it is one of `{}`", other.name);
-            self.report(Severity::Warning, place, &message, Some(help));
+            self.report(Severity::Warning, place, &message, Some(did_you_mean(near)));
         }
         // Any other scalar is a variable of the job's own.
+    }
+
+    /// A parameter that only programs have that this job does not name.
+    fn tell_foreign_parameter(&mut self, name: &str, place: Place) -> bool {
+        let Some(other) = self.catalog.programs().find(|p| p.parameter(name).is_some()) else {
+            return false;
+        };
+        let message = format!("`{name}` is a parameter of no program of this job");
+        let help = format!("it is one of `{}`", other.name);
+        self.report(Severity::Warning, place, &message, Some(help));
+        true
     }
 
     fn is_known(&self, key: &str) -> bool {

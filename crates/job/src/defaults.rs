@@ -60,10 +60,9 @@ impl<'a> Defaults<'a> {
         // matrix by now; its lists at the top are lists still.
         let mut document = document.clone();
         for (key, node) in document.iter_mut() {
-            if let (true, Some(fixed)) = (node.value.is_map(), job.find(key)) {
-                if fixed.value.is_map() {
-                    *node = fixed.clone();
-                }
+            let fixed = job.find(key).filter(|fixed| fixed.value.is_map());
+            if let Some(fixed) = fixed.filter(|_| node.value.is_map()) {
+                *node = fixed.clone();
             }
         }
         self.collect_into(&mut loaded, job, &document, referenced)

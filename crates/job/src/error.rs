@@ -127,6 +127,18 @@ pub enum ResolveError {
         /// The values there are.
         choices: String,
     },
+    /// A setup's value is none of those there are.
+    #[error("job {job}: the setup `{program}` has no value `{value}`; it is one of {choices}")]
+    Value {
+        /// The job's name.
+        job: String,
+        /// The setup.
+        program: String,
+        /// The value.
+        value: String,
+        /// The values there are.
+        choices: String,
+    },
     /// A command line cannot be made.
     #[error("job {job}: {source}")]
     Command {

@@ -45,7 +45,7 @@ pub struct Expansion {
 }
 
 /// More jobs than this are a mistake in a matrix.
-const MOST_JOBS: usize = 100_000;
+const MOST_JOBS: usize = 20_000;
 
 impl JobFile {
     /// The atom jobs of the file.
@@ -94,10 +94,8 @@ impl JobFile {
         set("kconfig", options.kconfig);
         set("commit", options.commit);
         set("testbox", options.testbox);
-        if base.text_of("arch").is_none() {
-            if let Some(arch) = options.arch {
-                base.set("arch", Node::text(arch));
-            }
+        if let Some(arch) = options.arch.filter(|_| base.text_of("arch").is_none()) {
+            base.set("arch", Node::text(arch));
         }
         if let Some(testbox) = options.testbox {
             base.set("tbox_group", Node::text(tbox_group(testbox)));

@@ -74,6 +74,10 @@ fn parse(value: &str, value_type: ValueType) -> Result<Quantity, QuantityError> 
     if value_type == ValueType::Text {
         return Ok(Quantity::Text);
     }
+    // A cgroup's way to say that there is no limit.
+    if value_type == ValueType::Bytes && text == "max" {
+        return Ok(Quantity::Text);
+    }
     // The shell's arithmetic is kept as text; only a shell can tell what it means.
     if text.starts_with("$(") && text.ends_with(')') {
         return Err(malformed());
@@ -167,6 +171,7 @@ mod tests {
             ("50%", ValueType::Bytes, "536870912"),
             ("100x", ValueType::Times, "100"),
             ("10000000ops", ValueType::Times, "10000000"),
+            ("max", ValueType::Bytes, "max"),
             ("-1", ValueType::Integer, "-1"),
             ("any thing", ValueType::Text, "any thing"),
         ] {

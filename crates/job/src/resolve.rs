@@ -102,6 +102,10 @@ impl Resolver<'_> {
                 .and_then(|(number, _)| number.parse::<u64>().ok());
             match needed {
                 Some(needed) if needed > available => {
+                    let available = match value_type {
+                        ValueType::Bytes => format!("{}M", available >> 20),
+                        _ => available.to_string(),
+                    };
                     let why = format!("the testbox has {available}; give it more");
                     return Err(self.unsupported(&format!("{key}: {text}"), &why));
                 }
@@ -313,16 +317,15 @@ impl Resolver<'_> {
 
     fn setup(&mut self, program: &Program, node: &Node) -> Result<(), ResolveError> {
         let value = node.value.scalar_text();
-        if let Some(value) = value.as_ref().filter(|_| !program.choices.is_empty()) {
-            if !program.choices.contains(value) {
-                return Err(ResolveError::Choice {
-                    job: self.job(),
-                    program: program.name.clone(),
-                    parameter: program.name.clone(),
-                    value: value.clone(),
-                    choices: program.choices.join(", "),
-                });
-            }
+        let is_none_of = |value: &&String| !program.choices.contains(*value);
+        let has_choices = !program.choices.is_empty();
+        if let Some(value) = value.as_ref().filter(|_| has_choices).filter(is_none_of) {
+            return Err(ResolveError::Value {
+                job: self.job(),
+                program: program.name.clone(),
+                value: value.clone(),
+                choices: program.choices.join(", "),
+            });
         }
         let own_value = node.as_map().and_then(|own| own.text_of(&program.name));
         if program.name == "fs"
@@ -354,10 +357,9 @@ impl Resolver<'_> {
         let mut found: Vec<(String, String)> = Vec::new();
         for parameter in &program.parameters {
             // The key itself at the top is the setup's value, not an option of it.
-            if let Some(text) = self.atom.keys.text_of(&parameter.name) {
-                if parameter.name != program.name {
-                    found.push((parameter.name.clone(), text));
-                }
+            let text = self.atom.keys.text_of(&parameter.name);
+            if let Some(text) = text.filter(|_| parameter.name != program.name) {
+                found.push((parameter.name.clone(), text));
             }
         }
         if let Some(own) = node.as_map() {

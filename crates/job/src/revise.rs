@@ -155,13 +155,11 @@ fn lookup<'a>(map: &'a mut Map, path: &[&str]) -> Option<&'a mut Node> {
 fn take_out(map: &mut Map, path: &[&str], what: &Value) {
     let Some((head, rest)) = path.split_first() else { return };
     if !rest.is_empty() && map.get(head).is_some_and(|node| node.value.is_map()) {
-        if let Some(node) = map.get_mut(head) {
-            if let Value::Map(inner) = &mut node.value {
-                take_out(inner, rest, what);
-                if inner.is_empty() && *what == Value::Null {
-                    node.value = Value::Null;
-                }
-            }
+        let Some(node) = map.get_mut(head) else { return };
+        let Value::Map(inner) = &mut node.value else { return };
+        take_out(inner, rest, what);
+        if inner.is_empty() && *what == Value::Null {
+            node.value = Value::Null;
         }
         return;
     }

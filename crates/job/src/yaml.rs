@@ -10,7 +10,8 @@ use crate::value::{Key, Map, Node, Place, Value};
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
     pub(crate) roots: Vec<Node>,
-    /// Keys that stand twice in one map: place of the second, and the key.
+    /// Keys that stand twice in one map: place of the second, and the key. A key over one that was
+    /// included replaces it on purpose and is none.
     pub(crate) duplicates: Vec<(Place, String)>,
 }
 
@@ -194,7 +195,8 @@ fn insert(map: &mut Map, pending: PendingKey, node: Node) -> Option<(Place, Stri
             _ => {}
         }
     }
-    let is_repeated = map.find(&pending.key).is_some();
+    let earlier = map.find(&pending.key).map(|earlier| earlier.place.file);
+    let is_repeated = earlier == Some(pending.place.file);
     let name = pending.key.text().map(str::to_owned);
     // A list item or an empty value has no place of its own worth showing: the key has.
     let place = if node.value == Value::Null { pending.place } else { node.place };
