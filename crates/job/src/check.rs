@@ -5,6 +5,7 @@ use std::path::Path;
 
 use patchmark_catalog::{Catalog, Kind, Program, ValueType, nearest};
 
+use crate::programs::{Programs, Referenced};
 use crate::quantity::is_well_formed;
 use crate::source::Sources;
 use crate::value::{Key, Map, Node, Value};
@@ -22,11 +23,13 @@ pub fn check(
     let (job, mut diagnostics) = jobfile::read(path, text, files, options);
     if let Some(job) = job {
         diagnostics.extend(job.duplicate_warnings(Severity::Error));
-        let mut checker = Checker::new(&job, catalog);
+        let mut checker = Checker::new(&job, options.lkp.map(|lkp| &lkp.programs), catalog);
         checker.documents();
         diagnostics.append(&mut checker.diagnostics);
         if !diagnostics.iter().any(Diagnostic::is_error) {
-            match job.expand(&ExpandOptions::default(), catalog) {
+            let lkp = options.lkp.map(|lkp| (lkp, files));
+            let bare = ExpandOptions { lkp, no_defaults: true, ..ExpandOptions::default() };
+            match job.expand(&bare, catalog) {
                 Ok(expansion) => diagnostics.extend(
                     // Keys that stand twice have been told, as errors.
                     expansion.warnings.into_iter().filter(|w| !w.message.contains("stands twice")),
@@ -71,11 +74,15 @@ struct Checker<'a> {
     catalog: &'a Catalog,
     /// Programs that some document refers to.
     programs: Vec<&'a Program>,
+    /// Programs of an lkp-tests folder, which the catalogue need not have.
+    lkp: Option<&'a Programs>,
+    /// What the documents refer to of those.
+    referenced: Vec<Referenced>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Checker<'a> {
-    fn new(job: &'a JobFile, catalog: &'a Catalog) -> Self {
+    fn new(job: &'a JobFile, lkp: Option<&'a Programs>, catalog: &'a Catalog) -> Self {
         let mut names = BTreeSet::new();
         for document in std::iter::once(&job.first).chain(&job.further) {
             document.for_each(&mut |_, key, _| {
@@ -83,11 +90,18 @@ impl<'a> Checker<'a> {
             });
         }
         let programs = names.iter().filter_map(|name| catalog.get(name)).collect();
-        Checker { job, sources: &job.sources, catalog, programs, diagnostics: Vec::new() }
+        let documents = std::iter::once(&job.first).chain(&job.further);
+        let referenced = lkp
+            .map(|lkp| documents.map(|document| Referenced::by(document, lkp)).collect())
+            .unwrap_or_default();
+        let diagnostics = Vec::new();
+        Checker { job, sources: &job.sources, catalog, programs, lkp, referenced, diagnostics }
     }
 
     fn documents(&mut self) {
-        if !self.programs.iter().any(|program| program.is(Kind::Workload)) {
+        // An lkp-tests folder does not say which of its programs are workloads.
+        let has_workload = self.programs.iter().any(|program| program.is(Kind::Workload));
+        if !has_workload && self.lkp.is_none() {
             let help = "a job has a workload as a key: `stress-ng:`, `hackbench:`".to_owned();
             self.report(Severity::Warning, Place::default(), "no workload is named", Some(help));
         }
@@ -109,7 +123,7 @@ impl<'a> Checker<'a> {
                 self.program(program, key, node);
             } else if self.is_parameter(name) {
                 self.value(None, name, node);
-            } else if !self.catalog.is_plain_key(name) {
+            } else if !self.catalog.is_plain_key(name) && !self.is_of_lkp(name) {
                 self.unknown(key, name, node);
             }
         }
@@ -171,6 +185,12 @@ impl<'a> Checker<'a> {
     /// Whether a top-level key is a parameter of a program of this job.
     fn is_parameter(&self, name: &str) -> bool {
         WRAPPER.contains(&name) || self.programs.iter().any(|p| p.parameter(name).is_some())
+    }
+
+    /// Whether a key is a program of the lkp-tests folder, or a parameter of one of this job.
+    fn is_of_lkp(&self, name: &str) -> bool {
+        self.lkp.is_some_and(|lkp| lkp.knows(name))
+            || self.referenced.iter().any(|referenced| referenced.is_dimension(name))
     }
 
     fn unknown(&mut self, key: &str, name: &str, node: &'a Node) {

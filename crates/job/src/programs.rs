@@ -74,6 +74,11 @@ impl Programs {
         self.monitors.insert(name.to_owned());
     }
 
+    /// Whether a program has this name.
+    pub(crate) fn knows(&self, key: &str) -> bool {
+        self.shaping.contains_key(key) || self.monitors.contains(key)
+    }
+
     fn shapes(&self, key: &str) -> bool {
         self.shaping.contains_key(key)
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 use patchmark_catalog::Catalog;
 use patchmark_job::{
     ExpandOptions, Expansion, JobError, JobFile, LkpSource, LoadOptions, MemoryFiles, Overrides,
+    check,
 };
 
 const JOB: &str = "testcase: bench\ncategory: benchmark\n\n# sizes of two machines\nsize: 1G\n\
@@ -99,4 +100,15 @@ fn an_unknown_host_and_a_wrong_folder_are_named() {
     assert!(error.contains("no hosts/elsewhere"), "{error}");
     let error = LkpSource::open(Path::new("jobs"), &files, Catalog::builtin()).unwrap_err();
     assert!(error.to_string().contains("no lkp-tests source folder"));
+}
+
+#[test]
+fn programs_of_the_folder_are_known_to_the_check() {
+    let files = folder();
+    let catalog = Catalog::builtin();
+    let lkp = LkpSource::open(Path::new("lkp"), &files, catalog).unwrap();
+    let load = LoadOptions { lkp: Some(&lkp), compatible: false };
+    let path = Path::new("lkp/jobs/bench.yaml");
+    assert!(check(path, JOB, &files, load, catalog).is_empty());
+    assert!(!check(path, JOB, &files, LoadOptions::default(), catalog).is_empty());
 }
