@@ -121,12 +121,13 @@ impl Stage<'_> {
         process.kill_group();
         report.add(&command.argv, ended, &usage, elapsed);
         outcome.exits.push(exit_of(workload, Some(ended), elapsed));
-        let copied = take_stderr_if_stdout_is_empty(&raw, &errors, before);
-        if let Err(error) = copied {
-            outcome.notes.push(format!("{}: {error}", raw.display()));
-        }
         match ended {
-            Ended::Exited(0) => Ok(()),
+            Ended::Exited(0) => {
+                if let Err(error) = take_stderr_if_stdout_is_empty(&raw, &errors, before) {
+                    outcome.notes.push(format!("{}: {error}", raw.display()));
+                }
+                Ok(())
+            }
             _ => {
                 outcome.last_words =
                     last_line(&errors).or_else(|| last_line(&raw)).unwrap_or_default();
@@ -259,10 +260,11 @@ fn take_stderr_if_stdout_is_empty(raw: &Path, errors: &Path, before: (u64, u64))
     if length(raw) > before.0 || length(errors) == before.1 {
         return Ok(());
     }
-    let mut source = File::open(errors)?;
+    let mut source = File::options().read(true).write(true).open(errors)?;
     source.seek(SeekFrom::Start(before.1))?;
     io::copy(&mut source, &mut append_to(raw)?)?;
-    Ok(())
+    // What is a result is no complaint: `stderr` keeps what was there before.
+    source.set_len(before.1)
 }
 
 fn exit_of(workload: &Workload, ended: Option<Ended>, elapsed: Duration) -> WorkloadExit {

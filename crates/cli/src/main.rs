@@ -1,5 +1,8 @@
-//! `patchmark`: parses arguments, calls the crates, prints. As process 1 of a guest it is the
-//! agent.
+//! `patchmark`: parses arguments, calls the crates, prints. As process 1 of a guest, and
+//! as a child of the local testbox, it is the agent.
+
+// In a program nothing is reachable from outside; `pub` marks what other files use.
+#![allow(unreachable_pub)]
 
 mod args;
 mod command;
@@ -17,8 +20,11 @@ use crate::args::{Cli, Command};
 use crate::exit::{Exit, Trouble};
 
 fn main() -> ExitCode {
-    if std::process::id() == 1 {
+    if patchmark_agent::is_guest_init() {
         patchmark_agent::init_main();
+    }
+    if let Some(code) = patchmark_testbox::local_child() {
+        return code;
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -20,7 +20,8 @@ pub fn store_folder(global: &Global) -> Result<PathBuf, Trouble> {
     if let Some(folder) = &global.store {
         return Ok(folder.clone());
     }
-    let from = |variable: &str| std::env::var_os(variable).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let from =
+        |variable: &str| std::env::var_os(variable).filter(|v| !v.is_empty()).map(PathBuf::from);
     from("XDG_DATA_HOME")
         .or_else(|| from("HOME").map(|home| home.join(".local/share")))
         .map(|data| data.join("patchmark"))
@@ -82,14 +83,18 @@ fn known_kernel(label: &str, global: &Global) -> Result<Option<KernelArtefacts>,
 
 fn tell_fetch(spec: &str, event: FetchEvent, display: &Display) {
     match event {
-        FetchEvent::Waiting => display.note(&format!("{spec}: waiting for another process that fetches")),
+        FetchEvent::Waiting => {
+            display.note(&format!("{spec}: waiting for another process that fetches"))
+        }
         FetchEvent::RefreshingLists => display.fetching(&format!("{spec}: fetch: package lists")),
         FetchEvent::Downloading { package, version, done, total } => display.fetching(&format!(
             "{spec}: fetch: {package} {version}, {} of {} MB",
             done / 1_000_000,
             total / 1_000_000
         )),
-        FetchEvent::Unpacking { package } => display.fetching(&format!("{spec}: unpack: {package}")),
+        FetchEvent::Unpacking { package } => {
+            display.fetching(&format!("{spec}: unpack: {package}"))
+        }
         FetchEvent::Hashing => display.fetching(&format!("{spec}: hash")),
         FetchEvent::Note(text) => display.note(&format!("{spec}: {text}")),
         FetchEvent::Ready { release, cached } => {
@@ -102,7 +107,9 @@ fn tell_fetch(spec: &str, event: FetchEvent, display: &Display) {
 /// How an error of the store ends the program.
 pub fn store_trouble(error: StoreError) -> Trouble {
     match error {
-        StoreError::NoRun(_) | StoreError::NoComparison(_) | StoreError::Misuse(_) => Trouble::usage(error),
+        StoreError::NoRun(_) | StoreError::NoComparison(_) | StoreError::Misuse(_) => {
+            Trouble::usage(error)
+        }
         other => Trouble::infrastructure(other),
     }
 }
@@ -192,6 +199,7 @@ pub fn testbox_trouble(error: TestboxError) -> Trouble {
     match error {
         TestboxError::Options(_)
         | TestboxError::NoImage { .. }
+        | TestboxError::NotRunning { .. }
         | TestboxError::MemoryTooSmall { .. } => Trouble::usage(error),
         other => Trouble::infrastructure(other),
     }

@@ -1,7 +1,7 @@
 //! Progress on standard error: a bar for the whole, a line for each run under way. Without a
 //! terminal there is one line for each run that ended, and with `--quiet` nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -34,6 +34,7 @@ struct State {
     left: usize,
     spent: Vec<Duration>,
     lanes: usize,
+    told: BTreeSet<String>,
 }
 
 impl Display {
@@ -55,6 +56,7 @@ impl Display {
             left: 0,
             spent: Vec::new(),
             lanes: 1,
+            told: BTreeSet::new(),
         };
         Display { style, state: Mutex::new(state) }
     }
@@ -74,8 +76,11 @@ impl Display {
                 }
             }
             Progress::Note(slot, text) => {
-                let text = format!("{}: {text}", state.name(slot));
-                self.line(&state, &text);
+                let name = state.name(slot);
+                // The same machine says the same in each run; once is enough.
+                if state.told.insert(text.clone()) {
+                    self.line(&state, &format!("{name}: {text}"));
+                }
             }
             Progress::Ended(slot, record) => self.ended(&mut state, slot, &record),
             Progress::GivenUp(column, why) => {
@@ -120,7 +125,11 @@ impl Display {
     /// Takes the bars away.
     pub fn finish(&self) {
         let Ok(mut state) = self.state.lock() else { return };
-        for bar in std::mem::take(&mut state.spinners).into_values().chain(state.whole.take()).chain(state.fetch.take()) {
+        for bar in std::mem::take(&mut state.spinners)
+            .into_values()
+            .chain(state.whole.take())
+            .chain(state.fetch.take())
+        {
             bar.finish_and_clear();
         }
     }
@@ -134,7 +143,8 @@ impl Display {
         state.spent.clear();
         if have > 0 {
             let names = state.columns.iter().zip(reused).filter(|(_, count)| **count > 0);
-            let parts: Vec<String> = names.map(|(name, count)| format!("{count} of {name}")).collect();
+            let parts: Vec<String> =
+                names.map(|(name, count)| format!("{count} of {name}")).collect();
             self.line(state, &format!("reused from the store: {}", parts.join(", ")));
         }
         if self.style == Style::Bars && state.left > 0 {
@@ -178,7 +188,10 @@ impl Display {
         };
         let failed = record.state != RunState::Finished;
         if failed || self.style == Style::Lines {
-            self.line(state, &format!("{name}: {how} in {:.1} s{}", spent.as_secs_f64(), behind(&time_left)));
+            self.line(
+                state,
+                &format!("{name}: {how} in {:.1} s{}", spent.as_secs_f64(), behind(&time_left)),
+            );
         }
     }
 
@@ -206,7 +219,8 @@ impl State {
         if self.spent.is_empty() || self.left == 0 {
             return String::new();
         }
-        let mean = self.spent.iter().map(Duration::as_secs_f64).sum::<f64>() / self.spent.len() as f64;
+        let mean =
+            self.spent.iter().map(Duration::as_secs_f64).sum::<f64>() / self.spent.len() as f64;
         let seconds = mean * self.left as f64 / self.lanes as f64;
         if seconds < 90.0 {
             format!("about {seconds:.0} s left")

@@ -7,8 +7,8 @@ use patchmark_catalog::Catalog;
 use patchmark_job::{DiskFiles, ExpandOptions, JobFile, LoadOptions, Overrides, Resolved, resolve};
 use patchmark_lab::{Campaign, CampaignError, Columns, Outcome};
 use patchmark_model::{
-    Axes, Command, Failure, KernelArtefacts, Needs, Plan, RunRecord, RunState, TestboxFacts, TestboxKind,
-    Workload,
+    Axes, Command, Failure, KernelArtefacts, Needs, Plan, RunRecord, RunState, TestboxFacts,
+    TestboxKind, Workload,
 };
 use patchmark_report::Context;
 use patchmark_store::Store;
@@ -21,7 +21,11 @@ use crate::place;
 use crate::progress::Display;
 
 /// The jobs of a file, resolved for a testbox, in the order of the matrix.
-pub fn plans(file: &Path, settings: &[String], facts: &TestboxFacts) -> Result<Vec<Resolved>, Trouble> {
+pub fn plans(
+    file: &Path,
+    settings: &[String],
+    facts: &TestboxFacts,
+) -> Result<Vec<Resolved>, Trouble> {
     let catalog = Catalog::builtin();
     let overrides = Overrides::parse(settings).map_err(Trouble::usage)?;
     let job = JobFile::load(file, &DiskFiles, LoadOptions::default()).map_err(job::trouble)?;
@@ -32,7 +36,10 @@ pub fn plans(file: &Path, settings: &[String], facts: &TestboxFacts) -> Result<V
         .iter()
         .map(|atom| resolve(atom, facts, catalog))
         .collect::<Result<_, _>>()
-        .map_err(|error| Trouble::usage(error).hint(format!("check the file: patchmark job check {}", file.display())))
+        .map_err(|error| {
+            Trouble::usage(error)
+                .hint(format!("check the file: patchmark job check {}", file.display()))
+        })
 }
 
 /// A campaign's settings that come from the command line.
@@ -82,17 +89,29 @@ pub fn carry_out(
 }
 
 /// What a report needs to know beside the samples.
-pub fn context(resolved: &Resolved, facts: &TestboxFacts, columns: &Columns, outcome: &Outcome) -> Context {
+pub fn context(
+    resolved: &Resolved,
+    facts: &TestboxFacts,
+    columns: &Columns,
+    outcome: &Outcome,
+) -> Context {
     let mut notes = resolved.notes.clone();
     let differences = columns.further_differences();
     if !differences.is_empty() {
-        notes.push(format!("the kernels differ in more than their source: {}", differences.join("; ")));
+        notes.push(format!(
+            "the kernels differ in more than their source: {}",
+            differences.join("; ")
+        ));
     }
     for (column, why) in &outcome.given_up {
         notes.push(format!("{}: {why}; no more were tried", columns.value(*column)));
     }
     if outcome.reused > 0 {
-        notes.push(format!("{} runs were taken from the store; --fresh makes new ones", outcome.reused));
+        let runs = if outcome.reused == 1 { "run was" } else { "runs were" };
+        notes.push(format!(
+            "{} {runs} taken from the store; --fresh makes new ones",
+            outcome.reused
+        ));
     }
     let mut skipped = resolved.skipped.clone();
     skipped.extend(outcome.skipped.iter().cloned());
@@ -128,7 +147,8 @@ fn lanes(facts: &TestboxFacts) -> usize {
         return 1;
     }
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let room = available_memory().map_or(cpus as u64, |bytes| bytes / MEMORY_SHARE / facts.memory.max(1));
+    let room =
+        available_memory().map_or(cpus as u64, |bytes| bytes / MEMORY_SHARE / facts.memory.max(1));
     cpus.min(room as usize).clamp(1, 16)
 }
 
@@ -161,11 +181,13 @@ fn campaign_trouble(error: CampaignError) -> Trouble {
 pub fn try_out(
     testbox: &dyn Testbox,
     kernels: &[KernelArtefacts],
+    cmdline: Option<&str>,
     global: &Global,
     display: &Display,
 ) -> Result<Result<RunRecord, (Failure, PathBuf)>, Trouble> {
     let store = place::open_store(global)?;
-    let columns = Columns::new(kernels.to_vec(), &[]).map_err(Trouble::usage)?;
+    let cmdlines: Vec<String> = cmdline.into_iter().map(str::to_owned).collect();
+    let columns = Columns::new(kernels.to_vec(), &cmdlines).map_err(Trouble::usage)?;
     let settings = Settings { runs: 1, fresh: true, parallel: Some(1) };
     let outcome = carry_out(&store, testbox, &trial_plan(), &columns, &settings, display)?;
     let runs = outcome.comparison.columns.into_iter().flat_map(|column| column.runs);

@@ -174,9 +174,7 @@ impl Apt {
             return Err(KernelError::NoLists { detail });
         }
         if reached_any(&ran.stdout) {
-            for failure in &failures {
-                events(FetchEvent::Note(format!("package list left out: {failure}")));
-            }
+            // Not every mirror has every suite; a package that is then not found says so.
             let stamp = self.stamp(part);
             return fs_err::write(&stamp, self.text(part)).at(&stamp);
         }

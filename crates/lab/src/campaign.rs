@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use patchmark_catalog::Catalog;
 use patchmark_model::{
-    Column, ColumnRun, Comparison, Event, Failure, FailureReason, Kpis, Metrics, Phase, Plan, RunId,
-    RunRecord, RunSpec, RunState, Skipped,
+    Column, ColumnRun, Comparison, Event, Failure, FailureReason, Kpis, Metrics, Phase, Plan,
+    RunId, RunRecord, RunSpec, RunState, Skipped,
 };
 use patchmark_store::{
     Claim, ComparisonId, Next, RunKey, Store, StoreError, Wish, WishColumn, job_hash,
@@ -219,7 +219,9 @@ impl Campaign<'_> {
         };
         let ran = self.testbox.run(&spec.kernel, &order, claim.dir(), &mut hear, self.cancel);
         let mut record = match ran {
-            Ok(_) | Err(_) if self.cancel.is_cancelled() => return Ok(self.store.release(claim)?),
+            Ok(_) | Err(_) if self.cancel.is_cancelled() => {
+                return Ok(self.store.release(claim)?);
+            }
             Ok(record) => record,
             Err(error) => {
                 self.store.release(claim)?;

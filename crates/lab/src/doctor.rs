@@ -86,7 +86,11 @@ fn check_kvm(probe: Option<Result<(), String>>) -> Check {
             Some("patchmark doctor --probe KERNEL"),
         ),
         (Err(error), None) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            Check::limited(NAME, "/dev/kvm may not be opened", Some("adduser $USER kvm, then log in again"))
+            Check::limited(
+                NAME,
+                "/dev/kvm may not be opened",
+                Some("adduser $USER kvm, then log in again"),
+            )
         }
         (Err(error), None) => {
             Check::limited(NAME, format!("/dev/kvm: {error}: VMs use the icount clock"), None)
@@ -111,7 +115,9 @@ fn check_perf() -> Check {
     const MEND: &str = "apt-get install --no-install-recommends linux-perf";
     match first_line("perf", &["--version"]) {
         Some(version) => Check::ok(NAME, version),
-        None => Check::limited(NAME, "perf does not run: no perf-stat, no perf-profile", Some(MEND)),
+        None => {
+            Check::limited(NAME, "perf does not run: no perf-stat, no perf-profile", Some(MEND))
+        }
     }
 }
 
@@ -126,7 +132,9 @@ fn check_perf_events() -> Check {
         (_, None) => Check::limited(NAME, "this kernel has no perf events", None),
         (_, Some(level)) if level > 0 && !root => Check::limited(
             NAME,
-            format!("perf_event_paranoid is {level}: the local testbox sees its own processes only"),
+            format!(
+                "perf_event_paranoid is {level}: the local testbox sees its own processes only"
+            ),
             Some("sysctl kernel.perf_event_paranoid=0"),
         ),
         (false, Some(_)) => Check::limited(
@@ -154,7 +162,11 @@ fn check_store(store: &Path) -> Check {
     const NAME: &str = "disk";
     const WANTED: u64 = 2 << 30;
     let Some(existing) = store.ancestors().find(|folder| folder.exists()) else {
-        return Check::broken(NAME, format!("{} has no folder above it", store.display()), "--store DIR");
+        return Check::broken(
+            NAME,
+            format!("{} has no folder above it", store.display()),
+            "--store DIR",
+        );
     };
     if rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_err() {
         let seen = format!("{} may not be written", existing.display());
@@ -207,14 +219,18 @@ fn check_static() -> Check {
 /// The path of an executable, as a shell would find it.
 pub fn find_in_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(program))
-        .find(|file| rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| {
+        rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file()
+    })
 }
 
 fn first_line(program: &str, arguments: &[&str]) -> Option<String> {
-    let output =
-        Command::new(program).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().next().unwrap_or_default().trim().to_owned();
     (output.status.success() && !line.is_empty()).then_some(line)

@@ -34,8 +34,7 @@ mod tests {
 
     #[test]
     fn two_columns_alternate_as_abba() {
-        let order: String =
-            interleave(2, 4).iter().map(|slot| ['A', 'B'][slot.column]).collect();
+        let order: String = interleave(2, 4).iter().map(|slot| ['A', 'B'][slot.column]).collect();
         assert_eq!(order, "ABBAABBA");
     }
 

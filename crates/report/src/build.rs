@@ -155,10 +155,14 @@ fn against_base(column: usize, metrics: &[ReportMetric], policy: &Policy) -> Aga
         group.moved.sort_by(|a, b| descending(size(*a), size(*b)));
     }
     let largest = |group: &Group| group.moved.first().map_or((false, 0.0), |at| size(*at));
-    groups.sort_by(|a, b| {
-        let workload = |group: &Group| names::is_test(&group.program);
-        workload(b).cmp(&workload(a)).then_with(|| descending(largest(a), largest(b)))
-    });
+    // What was measured, then what explains it, then the rest.
+    let rank = |group: &Group| match group.program.as_str() {
+        program if names::is_test(program) => 0,
+        "perf-profile" => 1,
+        "perf-stat" => 2,
+        _ => 3,
+    };
+    groups.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| descending(largest(a), largest(b))));
     AgainstBase {
         column,
         kpis,

@@ -96,7 +96,14 @@ fn spec(command: &[String]) -> RunSpec {
             time_limit_s: 120,
             kernel_cmdline: None,
             needs: Needs {
-                binaries: command.first().cloned().into_iter().collect(),
+                binaries: command
+                    .iter()
+                    .filter_map(|word| {
+                        word.split_whitespace().find(|word| word.starts_with("/usr/bin/"))
+                    })
+                    .map(str::to_owned)
+                    .chain(command.first().cloned())
+                    .collect(),
                 ..Needs::default()
             },
         },

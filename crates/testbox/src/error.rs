@@ -34,6 +34,17 @@ pub enum TestboxError {
         /// The kernel as the user named it.
         kernel: String,
     },
+    /// The local testbox has the kernel that runs, and no other.
+    #[error(
+        "this machine runs {running}, not {kernel}; boot {kernel} and run the job there (patchmark \
+         run JOB --testbox local): its runs are then found in the store"
+    )]
+    NotRunning {
+        /// The release that was asked for.
+        kernel: String,
+        /// The release that runs.
+        running: String,
+    },
     /// A program that the job needs is not on the host.
     #[error("the job needs `{binary}`, which is not on this machine{}", install_hint(.packages))]
     MissingBinary {

@@ -77,12 +77,16 @@ impl Testbox for LocalTestbox {
 
     fn run(
         &self,
-        _kernel: &KernelArtefacts,
+        kernel: &KernelArtefacts,
         spec: &RunSpec,
         dir: &Path,
         events: &mut dyn FnMut(Event),
         cancel: &Cancel,
     ) -> Result<RunRecord, TestboxError> {
+        let running = rustix::system::uname().release().to_string_lossy().into_owned();
+        if kernel.release != running {
+            return Err(Error::NotRunning { kernel: kernel.release.clone(), running });
+        }
         let began = Instant::now();
         fs_err::create_dir_all(dir).map_err(|error| Error::write(dir, error))?;
         let spec_path = dir.join(SPEC_NAME);

@@ -89,13 +89,20 @@ pub fn run(args: &CompareArgs, global: &Global, out: &mut dyn Write) -> Result<E
     let mut reports = Vec::new();
     let mut failed = false;
     for resolved in request::plans(&args.job, &args.settings, testbox.facts())? {
-        let outcome =
-            request::carry_out(&store, testbox.as_ref(), &resolved.plan, &columns, &settings, &display)?;
+        let outcome = request::carry_out(
+            &store,
+            testbox.as_ref(),
+            &resolved.plan,
+            &columns,
+            &settings,
+            &display,
+        )?;
         failed |= has_empty_column(&outcome);
         let context = request::context(&resolved, testbox.facts(), &columns, &outcome);
         let report = Report::build(&outcome.comparison, &outcome.kpis, &context, &policy, &options);
         if !global.json && args.format != Format::Json {
-            out.write_all(text(&report, args.format).as_bytes()).map_err(Trouble::infrastructure)?;
+            out.write_all(text(&report, args.format).as_bytes())
+                .map_err(Trouble::infrastructure)?;
             out.flush().map_err(Trouble::infrastructure)?;
         }
         reports.push(report);

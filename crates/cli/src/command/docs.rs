@@ -14,7 +14,9 @@ use crate::exit::{Exit, Trouble};
 #[derive(Debug, Subcommand)]
 pub enum DocsCommand {
     /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  patchmark docs completions bash > /etc/bash_completion.d/patchmark")]
+    #[command(
+        after_help = "Example:\n  patchmark docs completions bash > /etc/bash_completion.d/patchmark"
+    )]
     Completions {
         /// The shell
         shell: Shell,
@@ -45,7 +47,8 @@ pub fn run(command: &DocsCommand, out: &mut dyn Write) -> Result<Exit, Trouble> 
 }
 
 fn write_man_pages(folder: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("{} cannot be made", folder.display()))?;
     let mut root = Cli::command();
     root.build();
     write_page(folder, &root)
@@ -67,7 +70,9 @@ fn write_page(folder: &Path, command: &clap::Command) -> anyhow::Result<()> {
 pub fn reference() -> String {
     let mut root = Cli::command().term_width(90);
     root.build();
-    let mut text = String::from("# Command reference\n\nMade by `patchmark docs reference`; a test compares.\n");
+    let mut text = String::from(
+        "# Command reference\n\nMade by `patchmark docs reference`; a test compares.\n",
+    );
     add_reference(&mut text, &root);
     text
 }

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report,
+};
 use patchmark_catalog::Catalog;
 use patchmark_job::{
     Diagnostic, DiskFiles, ExpandOptions, Expansion, JobError, JobFile, LkpSource, LoadOptions,

@@ -43,7 +43,8 @@ pub fn run(command: &KernelCommand, global: &Global, out: &mut dyn Write) -> Res
         kernels
             .iter()
             .map(|kernel| {
-                let image = kernel.image.as_ref().map_or("-".into(), |path| path.display().to_string());
+                let image =
+                    kernel.image.as_ref().map_or("-".into(), |path| path.display().to_string());
                 format!("{}\t{}\t{}\t{image}\n", kernel.id.label, kernel.kconfig, kernel.compiler)
             })
             .collect()

@@ -43,7 +43,8 @@ pub fn run(args: &ParseArgs, global: &Global, out: &mut dyn Write) -> Result<Exi
         ..ParseOptions::default()
     };
     let bytes = read(args).map_err(Trouble::usage)?;
-    let parsed = patchmark_metrics::parse(&args.program, &bytes, &options).map_err(Trouble::usage)?;
+    let parsed =
+        patchmark_metrics::parse(&args.program, &bytes, &options).map_err(Trouble::usage)?;
     let text = if args.samples {
         samples_json(&parsed).map_err(Trouble::infrastructure)?
     } else {
@@ -78,10 +79,14 @@ fn read(args: &ParseArgs) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match &args.file {
         Some(path) if path.as_os_str() != "-" => {
-            bytes = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+            bytes = std::fs::read(path)
+                .with_context(|| format!("{} cannot be read", path.display()))?;
         }
         _ => {
-            std::io::stdin().lock().read_to_end(&mut bytes).context("standard input cannot be read")?;
+            std::io::stdin()
+                .lock()
+                .read_to_end(&mut bytes)
+                .context("standard input cannot be read")?;
         }
     }
     Ok(bytes)

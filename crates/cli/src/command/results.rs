@@ -53,7 +53,11 @@ fn parse_axis(text: &str) -> Result<(String, String), String> {
 }
 
 /// Runs the command.
-pub fn run(command: &ResultsCommand, global: &Global, out: &mut dyn Write) -> Result<Exit, Trouble> {
+pub fn run(
+    command: &ResultsCommand,
+    global: &Global,
+    out: &mut dyn Write,
+) -> Result<Exit, Trouble> {
     let text = match command {
         ResultsCommand::List { kernel, axes, failed, limit } => {
             let query = Query {
@@ -99,8 +103,11 @@ fn list(store: &Store, query: &Query, global: &Global) -> Result<String, Trouble
 fn show(store: &Store, id: &str, global: &Global) -> Result<String, Trouble> {
     let run = store.run(id).map_err(place::store_trouble)?;
     let ended_well = run.state == RunState::Finished;
-    let metrics =
-        if ended_well { store.metrics(&run.id).map_err(place::store_trouble)? } else { Default::default() };
+    let metrics = if ended_well {
+        store.metrics(&run.id).map_err(place::store_trouble)?
+    } else {
+        Default::default()
+    };
     let folder = store.run_dir(&run.id);
     if global.json {
         return json(&serde_json::json!({ "run": run, "folder": folder, "metrics": metrics }));

@@ -66,8 +66,14 @@ pub fn run(args: &RunArgs, global: &Global, out: &mut dyn Write) -> Result<Exit,
     let mut failed = false;
     let mut values = Vec::new();
     for resolved in request::plans(&args.job, &args.settings, testbox.facts())? {
-        let outcome =
-            request::carry_out(&store, testbox.as_ref(), &resolved.plan, &columns, &settings, &display)?;
+        let outcome = request::carry_out(
+            &store,
+            testbox.as_ref(),
+            &resolved.plan,
+            &columns,
+            &settings,
+            &display,
+        )?;
         failed |= outcome.comparison.columns.iter().any(|c| c.runs.iter().any(|run| !run.complete));
         let context = request::context(&resolved, testbox.facts(), &columns, &outcome);
         if global.json {
@@ -104,7 +110,11 @@ fn tell(store: &Store, outcome: &Outcome, context: &patchmark_report::Context) -
                     text += &format!("  {value:>16.3} {name}\n");
                 }
             }
-            text += &format!("  {} metrics; files: {}\n", run.metrics.len(), store.run_dir(&run.id).display());
+            text += &format!(
+                "  {} metrics; files: {}\n",
+                run.metrics.len(),
+                store.run_dir(&run.id).display()
+            );
         }
     }
     for skipped in &context.skipped {

@@ -25,6 +25,9 @@ Examples:
     Check {
         /// The kernel to boot; `running` for the local testbox
         kernel: String,
+        /// Add to the kernel command line
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        cmdline: Option<String>,
         /// Where
         #[command(flatten)]
         testbox: TestboxArgs,
@@ -32,10 +35,16 @@ Examples:
 }
 
 /// Runs the command.
-pub fn run(command: &TestboxCommand, global: &Global, out: &mut dyn Write) -> Result<Exit, Trouble> {
+pub fn run(
+    command: &TestboxCommand,
+    global: &Global,
+    out: &mut dyn Write,
+) -> Result<Exit, Trouble> {
     match command {
         TestboxCommand::List => list(global, out),
-        TestboxCommand::Check { kernel, testbox } => check(kernel, testbox, global, out),
+        TestboxCommand::Check { kernel, cmdline, testbox } => {
+            check(kernel, cmdline.as_deref(), testbox, global, out)
+        }
     }
 }
 
@@ -51,9 +60,7 @@ fn list(global: &Global, out: &mut dyn Write) -> Result<Exit, Trouble> {
     let text = if global.json {
         serde_json::to_string_pretty(&all).map_err(Trouble::infrastructure)? + "\n"
     } else {
-        all.iter()
-            .map(|facts| format!("{:24} {}\n", facts.group, facts.clock.meaning()))
-            .collect()
+        all.iter().map(|facts| format!("{:24} {}\n", facts.group, facts.clock.meaning())).collect()
     };
     out.write_all(text.as_bytes()).map_err(Trouble::infrastructure)?;
     Ok(Exit::Fine)
@@ -61,6 +68,7 @@ fn list(global: &Global, out: &mut dyn Write) -> Result<Exit, Trouble> {
 
 fn check(
     kernel: &str,
+    cmdline: Option<&str>,
     args: &TestboxArgs,
     global: &Global,
     out: &mut dyn Write,
@@ -72,7 +80,7 @@ fn check(
         TestboxName::Vm => "boots",
         TestboxName::Local => "runs",
     };
-    let ran = request::try_out(testbox.as_ref(), &kernels, global, &display)?;
+    let ran = request::try_out(testbox.as_ref(), &kernels, cmdline, global, &display)?;
     let group = &testbox.facts().group;
     let Some(kernel) = kernels.first() else { return Ok(Exit::Usage) };
     match ran {
