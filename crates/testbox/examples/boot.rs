@@ -96,13 +96,13 @@ fn spec(command: &[String]) -> RunSpec {
             time_limit_s: 120,
             kernel_cmdline: None,
             needs: Needs {
+                // What a shell command names by absolute path is packed as well.
                 binaries: command
                     .iter()
-                    .filter_map(|word| {
-                        word.split_whitespace().find(|word| word.starts_with("/usr/bin/"))
-                    })
+                    .flat_map(|word| word.split_whitespace())
+                    .filter(|word| word.starts_with("/usr/bin/"))
+                    .chain(command.first().map(String::as_str))
                     .map(str::to_owned)
-                    .chain(command.first().cloned())
                     .collect(),
                 ..Needs::default()
             },

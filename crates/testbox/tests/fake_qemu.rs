@@ -1,5 +1,6 @@
 //! How runs end, with a shell script in QEMU's place: every failure has its reason, console log
 //! and `run.json`, in a bounded time.
+#![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -334,7 +335,7 @@ fn a_full_disk_names_the_folder() {
         println!("skipped: a small file system cannot be mounted");
         return;
     }
-    let mut bench = Bench::new(&format!("{BEGIN}\ncat $data/frames > $port"));
+    let bench = Bench::new(&format!("{BEGIN}\ncat $data/frames > $port"));
     let big = vec![b'x'; 32 << 20];
     let data = archive(&[("run.json", &big)]);
     bench.frames("frames", &[Frame::Data(data.clone()), Frame::End(data.len() as u64)]);

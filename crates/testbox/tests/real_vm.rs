@@ -4,7 +4,7 @@
 //!
 //! This program is the guest's init as well: it has no harness, and its `main` looks first
 //! where it is.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
