@@ -11,9 +11,9 @@ cargo build --release --locked
 built=$(now)
 
 patchmark=target/x86_64-unknown-linux-gnu/release/patchmark
-"$patchmark" kernel fetch deb:6.1-cloud deb:6.12-cloud
+"$patchmark" kernel fetch deb:6.1-cloud deb:7.3-cloud
 fetched=$(now)
-"$patchmark" compare deb:6.1-cloud deb:6.12-cloud --job jobs/stress-ng-sockfd.yaml --runs 5
+"$patchmark" compare deb:6.1-cloud deb:7.3-cloud --job jobs/stress-ng-sockfd.yaml --runs 5
 measured=$(now)
 
 echo "seconds: packages $((ready - began)), build $((built - ready)), fetch $((fetched - built))," \

@@ -15,10 +15,10 @@ fail() {
 }
 
 "$patchmark" doctor || [ $? -le 3 ]
-"$patchmark" kernel fetch deb:6.1-cloud deb:6.12-cloud
+"$patchmark" kernel fetch deb:6.1-cloud deb:7.3-cloud
 
 # The two kernels differ truly in the path length of passing descriptors: about +6% operations.
-"$patchmark" compare deb:6.1-cloud deb:6.12-cloud --job jobs/stress-ng-sockfd.yaml \
+"$patchmark" compare deb:6.1-cloud deb:7.3-cloud --job jobs/stress-ng-sockfd.yaml \
     --clock icount --runs 2 --json > "$work/report.json"
 python3 - "$work/report.json" <<'PY' || fail "the comparison is not what it should be"
 import json, sys
@@ -34,7 +34,7 @@ print(f"end-to-end: {len(metrics)} metrics, ops_per_sec {effect['estimate']:+.2f
 PY
 
 # The second time nothing is run: the runs are taken from the store.
-"$patchmark" compare deb:6.1-cloud deb:6.12-cloud --job jobs/stress-ng-sockfd.yaml \
+"$patchmark" compare deb:6.1-cloud deb:7.3-cloud --job jobs/stress-ng-sockfd.yaml \
     --clock icount --runs 2 --format lkp > "$work/table.txt"
 grep -q 'stress-ng.sockfd.ops_per_sec' "$work/table.txt" || fail "the table lacks the headline metric"
 runs=$("$patchmark" results list | grep -c finished)

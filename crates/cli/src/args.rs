@@ -41,7 +41,13 @@ pub struct Global {
     /// Folder of results, kernels and caches
     ///
     /// Default: $XDG_DATA_HOME/patchmark, or ~/.local/share/patchmark.
-    #[arg(long, global = true, value_name = "DIR", env = "PATCHMARK_STORE")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "PATCHMARK_STORE",
+        hide_env_values = true
+    )]
     pub store: Option<PathBuf>,
     /// Print values as JSON instead of text
     #[arg(long, global = true)]

@@ -24,8 +24,12 @@ pub struct Parsed {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// No parser is registered under that name.
-    #[error("no parser for program `{0}`; `patchmark_metrics::programs()` lists those there are")]
+    #[error("no parser for program `{0}`; there are: {list}", list = program_list())]
     UnknownProgram(String),
+}
+
+fn program_list() -> String {
+    program::programs().collect::<Vec<_>>().join(" ")
 }
 
 /// Reads the raw file of a program. `program` is a name of [`crate::programs`], or

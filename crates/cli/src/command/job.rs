@@ -26,7 +26,7 @@ pub enum JobCommand {
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// An lkp-tests source folder: its programs and include files are known as well
-        #[arg(long, value_name = "DIR", env = "LKP_SRC")]
+        #[arg(long, value_name = "DIR", env = "LKP_SRC", hide_env_values = true)]
         lkp_src: Option<PathBuf>,
     },
     /// Expand the matrix of a job file into one job for each of its points
@@ -71,7 +71,7 @@ pub struct ExpandArgs {
     #[arg(long)]
     no_defaults: bool,
     /// An lkp-tests source folder: its programs, hosts and include files are loaded
-    #[arg(long, value_name = "DIR", env = "LKP_SRC")]
+    #[arg(long, value_name = "DIR", env = "LKP_SRC", hide_env_values = true)]
     lkp_src: Option<PathBuf>,
 }
 

@@ -64,7 +64,7 @@ pub fn run(args: &ParseArgs, global: &Global, out: &mut dyn Write) -> Result<Exi
 fn samples_json(parsed: &Parsed) -> serde_json::Result<String> {
     let mut map = serde_json::Map::new();
     for (name, series) in parsed.samples.iter() {
-        map.insert(name.to_owned(), series.values().into());
+        map.insert(name.to_owned(), series.values().iter().map(|value| number(*value)).collect());
     }
     for (name, texts) in &parsed.strings {
         let list = map.entry(name.clone()).or_insert_with(|| serde_json::Value::Array(Vec::new()));
@@ -73,6 +73,12 @@ fn samples_json(parsed: &Parsed) -> serde_json::Result<String> {
         }
     }
     serde_json::to_string_pretty(&map)
+}
+
+/// Counters are written as whole numbers.
+fn number(value: f64) -> serde_json::Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < EXACT { (value as i64).into() } else { value.into() }
 }
 
 fn read(args: &ParseArgs) -> anyhow::Result<Vec<u8>> {
