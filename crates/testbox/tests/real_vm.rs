@@ -150,23 +150,28 @@ fn vm(clock: Clock, argv: &[&str]) -> Ran {
 
 fn local() {
     let testbox = LocalTestbox::new().unwrap();
-    let mut kernel = kernel_of_nothing();
-    kernel.image = None;
+    let mut kernel = running_kernel();
     let ran = Ran::on(&testbox, &kernel, &spec(&["sh", "-c", "echo local $((6 * 7))"]));
     ran.finished();
     assert!(ran.text("real.zst").contains("local 42"));
     let ran = Ran::on(&testbox, &kernel, &spec(&["sh", "-c", "exit 3"]));
     assert_eq!(ran.failure().0, FailureReason::WorkloadFailed);
+    kernel.release.push_str("-other");
+    let folder = tempfile::tempdir().unwrap();
+    let other = testbox.run(&kernel, &spec(&["true"]), folder.path(), &mut |_| (), &Cancel::new());
+    assert!(other.is_err());
+    kernel = running_kernel();
     // The child is killed from within: the caller lives and says so.
     let ran =
         Ran::on(&testbox, &kernel, &spec(&["sh", "-c", "kill -9 $(cut -d' ' -f4 /proc/$$/stat)"]));
     assert_eq!(ran.record.state, RunState::Failed);
 }
 
-fn kernel_of_nothing() -> KernelArtefacts {
+fn running_kernel() -> KernelArtefacts {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     KernelArtefacts {
         id: KernelId { spec: "running".into(), label: "running".into(), digest: "0".into() },
-        release: String::new(),
+        release: release.trim().to_owned(),
         image: None,
         modules: None,
         system_map: None,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::options::VmOptions;
 use super::process::QemuProcess;
 use super::qemu::{self, Channels};
-use super::session::{Patience, Session};
+use super::session::{Ending, Patience, Session};
 use super::{Clock, Limits};
 use crate::error::TestboxError as Error;
 use crate::initramfs::{CpioWriter, tiny_init};
@@ -82,10 +82,14 @@ fn boot(
         let why = "a kernel reached user space under KVM".to_owned();
         return Ok(KvmProbe { usable: true, why });
     }
-    let why = match (outcome.stderr.lines().next(), outcome.lines.last) {
-        (Some(said), _) => format!("QEMU: {said}"),
-        (None, Some(line)) => format!("the kernel stopped at: {line}"),
-        (None, None) => {
+    // What QEMU says matters when it gave up; it warns of much that is harmless.
+    let said = outcome.stderr.lines().find(|line| !line.contains("warning:"));
+    let why = match (outcome.ending, said, outcome.lines.last) {
+        (Ending::QemuEnded { .. }, Some(said), _) => format!("QEMU: {said}"),
+        (_, _, Some(line)) => {
+            format!("a kernel did not reach user space under KVM; it stopped at: {line}")
+        }
+        (_, _, None) => {
             format!("/dev/kvm opens, but a kernel printed nothing in {} s", TIME_LIMIT.as_secs())
         }
     };
