@@ -168,6 +168,10 @@ fn check_store(store: &Path) -> Check {
             "--store DIR",
         );
     };
+    if !existing.is_dir() {
+        let seen = format!("{} is no folder", existing.display());
+        return Check::broken(NAME, seen, "--store DIR, or set PATCHMARK_STORE");
+    }
     if rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_err() {
         let seen = format!("{} may not be written", existing.display());
         return Check::broken(NAME, seen, "--store DIR, or set PATCHMARK_STORE");
@@ -242,7 +246,7 @@ mod tests {
 
     #[test]
     fn each_problem_with_a_way_out_names_it() {
-        let checks = examine(Path::new("/proc/nowhere"), None);
+        let checks = examine(Path::new("/proc/version/store"), None);
         let disk = checks.iter().find(|check| check.name == "disk").unwrap();
         assert_eq!(disk.health, Health::Broken, "{disk:?}");
         for check in checks.iter().filter(|check| check.health == Health::Broken) {
