@@ -119,6 +119,23 @@ pub struct TestboxArgs {
     pub run_timeout: Option<u64>,
 }
 
+/// How a job is run, whatever is made of its results.
+#[derive(Clone, Debug, Args)]
+pub struct JobOptions {
+    /// Set a key of the job; may be given more than once
+    #[arg(long = "set", short = 's', value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// Make new runs, even where the store has some
+    #[arg(long)]
+    pub fresh: bool,
+    /// Runs under way at once [default: the host's CPUs for icount, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub parallel: Option<u16>,
+    /// Where
+    #[command(flatten)]
+    pub testbox: TestboxArgs,
+}
+
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {

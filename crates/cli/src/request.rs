@@ -14,7 +14,7 @@ use patchmark_report::Context;
 use patchmark_store::Store;
 use patchmark_testbox::{Cancel, Testbox, TestboxError};
 
-use crate::args::Global;
+use crate::args::{Global, JobOptions};
 use crate::command::job;
 use crate::exit::{Exit, Trouble};
 use crate::place;
@@ -50,6 +50,14 @@ pub struct Settings {
     pub fresh: bool,
     /// Runs under way at once; `None` chooses.
     pub parallel: Option<usize>,
+}
+
+impl Settings {
+    /// Settings as given on the command line.
+    pub fn new(runs: u16, options: &JobOptions) -> Settings {
+        let parallel = options.parallel.map(usize::from);
+        Settings { runs: runs.into(), fresh: options.fresh, parallel }
+    }
 }
 
 /// Carries one job out. Ctrl-C stops it; what has ended by then is kept.

@@ -10,10 +10,6 @@ use crate::error::AtPath;
 /// Debian releases whose suites are tried on a Debian mirror, oldest first.
 const RELEASES: [&str; 3] = ["bullseye", "bookworm", "trixie"];
 const UNSTABLE: &str = "sid";
-/// Used only on a machine that has no sources at all.
-const PUBLIC_MIRROR: &str = "http://deb.debian.org/debian";
-const PUBLIC_SECURITY: &str = "http://deb.debian.org/debian-security";
-const DEBIAN_KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// apt sources in two parts, both in deb822 format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,17 +38,15 @@ impl AptSources {
                 _ => {}
             }
         }
+        if own.is_empty() {
+            let detail = format!("{} names no package sources", etc_apt.display());
+            return Err(KernelError::NoLists { detail });
+        }
         Ok(Self::derive(own))
     }
 
     /// Sources from stanzas of the machine.
-    fn derive(mut own: Vec<Stanza>) -> Self {
-        if own.is_empty() {
-            own = vec![
-                stanza(PUBLIC_MIRROR, "bookworm", DEBIAN_KEYRING),
-                stanza(PUBLIC_SECURITY, "bookworm-security", DEBIAN_KEYRING),
-            ];
-        }
+    fn derive(own: Vec<Stanza>) -> Self {
         let known: Vec<(String, String)> = own.iter().flat_map(uri_suites).collect();
         let (mut near, mut far) = (Vec::new(), Vec::new());
         let mut seen = Vec::new();
@@ -228,17 +222,6 @@ fn only_main(source: &Stanza) -> Stanza {
     new
 }
 
-fn stanza(uri: &str, suites: &str, keyring: &str) -> Stanza {
-    let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    Stanza(vec![
-        field("Types", "deb"),
-        field("URIs", uri),
-        field("Suites", suites),
-        field("Components", "main"),
-        field("Signed-By", keyring),
-    ])
-}
-
 fn write(stanzas: impl Iterator<Item = Stanza>) -> String {
     let line = |(name, value): &(String, String)| {
         // Source packages are of no use here.
@@ -283,10 +266,10 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_sources_gets_the_public_ones() {
-        let sources = AptSources::derive(Vec::new());
-        assert!(sources.near.contains(PUBLIC_MIRROR) && sources.near.contains(DEBIAN_KEYRING));
-        assert!(sources.suites().contains(&"trixie-backports".to_owned()));
+    fn a_machine_without_sources_is_told_so() {
+        let empty = tempfile::tempdir().unwrap();
+        let error = AptSources::of_machine(empty.path()).unwrap_err().to_string();
+        assert!(error.contains("names no package sources"), "{error}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use patchmark_report::render::{self, SummaryOptions};
 use patchmark_report::{Report, TableOptions};
 use patchmark_verdict::Policy;
 
-use crate::args::{Format, Global, TestboxArgs};
+use crate::args::{Format, Global, JobOptions};
 use crate::exit::{Exit, Trouble};
 use crate::place;
 use crate::progress::Display;
@@ -39,15 +39,6 @@ pub struct CompareArgs {
     /// compared
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub cmdline: Vec<String>,
-    /// Set a key of the job; may be given more than once
-    #[arg(long = "set", short = 's', value_name = "KEY=VALUE")]
-    pub settings: Vec<String>,
-    /// Make new runs, even where the store has some
-    #[arg(long)]
-    pub fresh: bool,
-    /// Runs under way at once [default: the host's CPUs for icount, else 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub parallel: Option<u16>,
     /// How the result is printed
     #[arg(long, value_name = "FORMAT", default_value = "summary")]
     pub format: Format,
@@ -60,9 +51,9 @@ pub struct CompareArgs {
     /// End with 1 when a headline metric got worse
     #[arg(long)]
     pub fail_on_regression: bool,
-    /// Where
+    /// How the job is run
     #[command(flatten)]
-    pub testbox: TestboxArgs,
+    pub options: JobOptions,
 }
 
 /// Runs the command.
@@ -76,19 +67,15 @@ pub fn run(args: &CompareArgs, global: &Global, out: &mut dyn Write) -> Result<E
     let store = place::open_store(global)?;
     store.notes().iter().for_each(|note| display.note(note));
     let kernels = place::kernels(&args.kernels, global, &display)?;
-    let testbox = place::testbox(&args.testbox, &kernels, global, &display)?;
+    let testbox = place::testbox(&args.options.testbox, &kernels, global, &display)?;
     let columns = Columns::new(kernels, &args.cmdline).map_err(Trouble::usage)?;
-    let settings = Settings {
-        runs: args.runs.into(),
-        fresh: args.fresh,
-        parallel: args.parallel.map(usize::from),
-    };
+    let settings = Settings::new(args.runs, &args.options);
     let policy = Policy { smallest_percent: args.smallest, ..Policy::default() };
     let options = TableOptions { all: args.all, ..TableOptions::default() };
 
     let mut reports = Vec::new();
     let mut failed = false;
-    for resolved in request::plans(&args.job, &args.settings, testbox.facts())? {
+    for resolved in request::plans(&args.job, &args.options.settings, testbox.facts())? {
         let outcome = request::carry_out(
             &store,
             testbox.as_ref(),

@@ -7,7 +7,7 @@ use clap::Args;
 use patchmark_lab::{Columns, Outcome};
 use patchmark_store::Store;
 
-use crate::args::{Global, TestboxArgs, TestboxName};
+use crate::args::{Global, JobOptions, TestboxName};
 use crate::exit::{Exit, Trouble};
 use crate::place;
 use crate::progress::Display;
@@ -33,21 +33,15 @@ pub struct RunArgs {
     /// Add to the kernel command line
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub cmdline: Option<String>,
-    /// Set a key of the job; may be given more than once
-    #[arg(long = "set", short = 's', value_name = "KEY=VALUE")]
-    pub settings: Vec<String>,
-    /// Make new runs, even where the store has some
-    #[arg(long)]
-    pub fresh: bool,
-    /// Where
+    /// How the job is run
     #[command(flatten)]
-    pub testbox: TestboxArgs,
+    pub options: JobOptions,
 }
 
 /// Runs the command. Ends with 4 when a run failed.
 pub fn run(args: &RunArgs, global: &Global, out: &mut dyn Write) -> Result<Exit, Trouble> {
     let display = Display::new(global.quiet);
-    let kernel = match (&args.kernel, args.testbox.testbox) {
+    let kernel = match (&args.kernel, args.options.testbox.testbox) {
         (Some(kernel), _) => kernel.clone(),
         (None, TestboxName::Local) => "running".to_owned(),
         (None, TestboxName::Vm) => {
@@ -59,13 +53,13 @@ pub fn run(args: &RunArgs, global: &Global, out: &mut dyn Write) -> Result<Exit,
     let store = place::open_store(global)?;
     store.notes().iter().for_each(|note| display.note(note));
     let kernels = place::kernels(&[kernel], global, &display)?;
-    let testbox = place::testbox(&args.testbox, &kernels, global, &display)?;
+    let testbox = place::testbox(&args.options.testbox, &kernels, global, &display)?;
     let cmdlines: Vec<String> = args.cmdline.iter().cloned().collect();
     let columns = Columns::new(kernels, &cmdlines).map_err(Trouble::usage)?;
-    let settings = Settings { runs: args.runs.into(), fresh: args.fresh, parallel: None };
+    let settings = Settings::new(args.runs, &args.options);
     let mut failed = false;
     let mut values = Vec::new();
-    for resolved in request::plans(&args.job, &args.settings, testbox.facts())? {
+    for resolved in request::plans(&args.job, &args.options.settings, testbox.facts())? {
         let outcome = request::carry_out(
             &store,
             testbox.as_ref(),
@@ -109,6 +103,9 @@ fn tell(store: &Store, outcome: &Outcome, context: &patchmark_report::Context) -
                 if let Some(value) = run.metrics.get(name) {
                     text += &format!("  {value:>16.3} {name}\n");
                 }
+            }
+            if let Some(seconds) = run.metrics.get("agent.cpu_seconds") {
+                text += &format!("  {seconds:>16.3} agent.cpu_seconds (what the monitors cost)\n");
             }
             text += &format!(
                 "  {} metrics; files: {}\n",
