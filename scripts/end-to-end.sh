@@ -17,6 +17,16 @@ fail() {
 "$patchmark" doctor || [ $? -le 3 ]
 "$patchmark" kernel fetch deb:6.1-cloud deb:7.3-cloud
 
+# Killed in the middle it leaves no machine behind, and the next start goes on.
+"$patchmark" compare deb:6.1-cloud deb:7.3-cloud --job jobs/stress-ng-sockfd.yaml \
+    --clock icount --runs 2 --json > /dev/null 2> "$work/killed.txt" &
+victim=$!
+sleep 8
+kill -KILL "$victim"
+wait "$victim" 2> /dev/null || true
+sleep 1
+! pgrep -f "qemu.*$work" > /dev/null || fail "a virtual machine outlives its killed parent"
+
 # The two kernels differ truly in the path length of passing descriptors: about +6% operations.
 "$patchmark" compare deb:6.1-cloud deb:7.3-cloud --job jobs/stress-ng-sockfd.yaml \
     --clock icount --runs 2 --json > "$work/report.json"
