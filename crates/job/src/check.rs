@@ -230,11 +230,20 @@ impl<'a> Checker<'a> {
 
     /// A parameter that only programs have that this job does not name.
     fn tell_foreign_parameter(&mut self, name: &str, place: Place) -> bool {
-        let Some(other) = self.catalog.programs().find(|p| p.parameter(name).is_some()) else {
+        const MOST: usize = 4;
+        let mut others: Vec<&Program> =
+            self.catalog.programs().filter(|p| p.parameter(name).is_some()).collect();
+        if others.is_empty() {
             return false;
-        };
+        }
+        // Those that can be run come first.
+        others.sort_by_key(|program| !program.is_described);
+        let more = others.len().saturating_sub(MOST);
+        let names: Vec<String> =
+            others.iter().take(MOST).map(|program| format!("`{}`", program.name)).collect();
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
         let message = format!("`{name}` is a parameter of no program of this job");
-        let help = format!("it is one of `{}`", other.name);
+        let help = format!("it is one of {}{rest}", names.join(", "));
         self.report(Severity::Warning, place, &message, Some(help));
         true
     }
