@@ -7,14 +7,14 @@ PREFIX ?= /usr/local
 
 # Installs what is needed, builds, and compares two real kernels in virtual machines.
 demo:
-	scripts/demo.sh
+	@scripts/demo.sh
 
 # Everything that is checked before a change lands.
 test:
-	scripts/test.sh
+	@scripts/test.sh
 
 setup:
-	scripts/setup.sh
+	@scripts/setup.sh
 
 build: setup
 	cargo build --release --locked

@@ -3,7 +3,7 @@
 # Packages that are there already are left alone.
 set -eu
 
-packages="gcc libc6-dev procps python3 make git ca-certificates qemu-system-x86 seabios stress-ng rt-tests linux-perf"
+packages="gcc libc6-dev procps python3 kmod make git ca-certificates qemu-system-x86 seabios stress-ng rt-tests linux-perf"
 
 missing=""
 for package in $packages; do
