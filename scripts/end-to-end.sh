@@ -17,6 +17,11 @@ fail() {
 "$patchmark" doctor || [ $? -le 3 ]
 "$patchmark" kernel fetch deb:6.1-cloud deb:7.3-cloud
 
+# Every way a guest can end: panic, out of memory, no init, a failing workload, a serial line only.
+image=$("$patchmark" kernel fetch deb:6.1-cloud --json --quiet |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["image"])')
+PATCHMARK_TEST_KERNEL="$image" cargo test --quiet --locked -p patchmark-testbox --test real_vm
+
 # Killed in the middle it leaves no machine behind, and the next start goes on.
 "$patchmark" compare deb:6.1-cloud deb:7.3-cloud --job jobs/stress-ng-sockfd.yaml \
     --clock icount --runs 2 --json > /dev/null 2> "$work/killed.txt" &
