@@ -17,7 +17,8 @@ Exit codes:
   1  the answer is \"a regression\" (only with --fail-on-regression), or a check found errors
   2  wrong use: an option, a job file or a kernel's name
   3  the infrastructure failed: no QEMU, no network, a full disk
-  4  the kernel or the workload failed: it panicked, hung, or exited with an error";
+  4  the kernel or the workload failed: it panicked, hung, or exited with an error
+  130  interrupted by Ctrl-C; the same command goes on from there";
 
 /// What did this kernel change do to performance?
 ///
@@ -102,9 +103,9 @@ pub struct TestboxArgs {
     /// CPUs of the VM [default: 1 for icount, else 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=512))]
     pub cpus: Option<u32>,
-    /// Memory of the VM: 512M, 2G
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
-    pub memory: u64,
+    /// Memory of the VM: 512M, 2G [default: 1G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
     /// NUMA nodes of the VM; CPUs and memory are split evenly
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub numa_nodes: u32,

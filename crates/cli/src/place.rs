@@ -15,6 +15,9 @@ use crate::args::{ClockArg, Global, TestboxArgs, TestboxName};
 use crate::exit::Trouble;
 use crate::progress::Display;
 
+/// Memory of a VM when nothing is said.
+const DEFAULT_MEMORY: u64 = 1 << 30;
+
 /// The folder of results, kernels and caches.
 pub fn store_folder(global: &Global) -> Result<PathBuf, Trouble> {
     if let Some(folder) = &global.store {
@@ -134,6 +137,11 @@ pub fn testbox(
     display: &Display,
 ) -> Result<Box<dyn Testbox>, Trouble> {
     if args.testbox == TestboxName::Local {
+        if let Some(option) = vm_only(args) {
+            return Err(Trouble::usage(anyhow::anyhow!(
+                "{option} is for VMs; the local testbox is this machine as it is"
+            )));
+        }
         return Ok(Box::new(LocalTestbox::new().map_err(testbox_trouble)?));
     }
     let cache = store_folder(global)?.join("cache");
@@ -145,12 +153,25 @@ pub fn testbox(
     };
     let mut options = VmOptions::new(clock, cache);
     options.cpus = args.cpus.unwrap_or(if clock == Clock::Icount { 1 } else { 2 });
-    options.memory = args.memory;
+    options.memory = args.memory.unwrap_or(DEFAULT_MEMORY);
     options.numa_nodes = args.numa_nodes;
     options.pin = args.pin.iter().flat_map(|list| &list.0).map(|cpu| *cpu as usize).collect();
     options.limits.boot = Duration::from_secs(args.boot_timeout);
     options.limits.total = args.run_timeout.map(Duration::from_secs);
     Ok(Box::new(VmTestbox::new(options).map_err(testbox_trouble)?))
+}
+
+/// An option that was given and that means nothing on the local testbox.
+fn vm_only(args: &TestboxArgs) -> Option<&'static str> {
+    let given = [
+        ("--clock", args.clock != ClockArg::Auto),
+        ("--cpus", args.cpus.is_some()),
+        ("--memory", args.memory.is_some()),
+        ("--numa-nodes", args.numa_nodes != 1),
+        ("--pin", args.pin.is_some()),
+        ("--run-timeout", args.run_timeout.is_some()),
+    ];
+    given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
 }
 
 /// kvm where a kernel really boots under it, else icount.

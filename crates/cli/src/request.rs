@@ -2,6 +2,7 @@
 //! campaign over them.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use patchmark_catalog::Catalog;
 use patchmark_job::{DiskFiles, ExpandOptions, JobFile, LoadOptions, Overrides, Resolved, resolve};
@@ -168,7 +169,11 @@ fn available_memory() -> Option<u64> {
 
 /// A flag that the first SIGINT or SIGTERM sets; the second ends the process.
 fn stop_on_signals() -> Result<Cancel, Trouble> {
-    let cancel = Cancel::new();
+    static CANCEL: OnceLock<Cancel> = OnceLock::new();
+    if let Some(cancel) = CANCEL.get() {
+        return Ok(cancel.clone());
+    }
+    let cancel = CANCEL.get_or_init(Cancel::new).clone();
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, cancel.flag())
             .and_then(|_| signal_hook::flag::register(signal, cancel.flag()))

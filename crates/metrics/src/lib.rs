@@ -45,7 +45,7 @@ mod spread;
 pub use kind::{Kind, kind};
 pub use notes::{Note, Notes};
 pub use options::{ParseOptions, Window};
-pub use parsed::{ParseError, Parsed, parse};
+pub use parsed::{ParseError, Parsed, parse, raw_content};
 pub use program::programs;
 pub use reduce::reduce;
 pub use run::{RunFiles, RunMetrics, RunNote, run_metrics};

@@ -28,6 +28,15 @@ pub enum ParseError {
     UnknownProgram(String),
 }
 
+/// The content of a raw file as it is kept: a name that ends in `.zst`, `.gz` or `.xz` is
+/// decompressed, bounded, as far as it can be read; the text says what was wrong with it.
+pub fn raw_content(name: &str, bytes: Vec<u8>) -> (Vec<u8>, Option<String>) {
+    match crate::compressed::split_name(name).1 {
+        Some(compression) => crate::compressed::content(&bytes, compression),
+        None => (bytes, None),
+    }
+}
+
 fn program_list() -> String {
     program::programs().collect::<Vec<_>>().join(" ")
 }

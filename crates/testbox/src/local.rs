@@ -87,6 +87,11 @@ impl Testbox for LocalTestbox {
         if kernel.release != running {
             return Err(Error::NotRunning { kernel: kernel.release.clone(), running });
         }
+        if let Some(word) = unbooted_word(spec.plan.kernel_cmdline.as_deref()) {
+            return Err(Error::Options(format!(
+                "this machine was not booted with `{word}`; boot it so, or use --testbox vm"
+            )));
+        }
         let began = Instant::now();
         fs_err::create_dir_all(dir).map_err(|error| Error::write(dir, error))?;
         let spec_path = dir.join(SPEC_NAME);
@@ -216,6 +221,14 @@ impl Phases {
         self.all.push((self.current, (now - self.began).as_secs_f64()));
         self.began = now;
     }
+}
+
+/// A word of the command line that was asked for and that the running kernel did not get.
+fn unbooted_word(wanted: Option<&str>) -> Option<String> {
+    let booted = fs_err::read_to_string("/proc/cmdline").unwrap_or_default();
+    let has = |word: &str| booted.split_ascii_whitespace().any(|have| have == word);
+    let word = wanted?.split_ascii_whitespace().find(|word| !has(word))?;
+    Some(word.to_owned())
 }
 
 /// Does a run when this process was started as a [`LocalTestbox`]'s child; gives `None` in every

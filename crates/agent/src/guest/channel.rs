@@ -111,11 +111,20 @@ impl Channel {
         Ok(())
     }
 
+    /// From now on a write returns when the host has taken it. Without that a virtio port only
+    /// queues (`__send_to_port` in drivers/char/virtio_console.c), and a guest that powers off
+    /// drops what a busy host has not read yet. A host that never reads ends the guest itself.
+    pub(super) fn wait_for_host(&self) -> io::Result<()> {
+        let flags = rustix::fs::fcntl_getfl(&self.file)?;
+        rustix::fs::fcntl_setfl(&self.file, flags - rustix::fs::OFlags::NONBLOCK)?;
+        Ok(())
+    }
+
     /// Waits until a serial line has passed on what was written.
     pub(super) fn drain(&self) {
         if let Ok(file) = self.file.try_clone() {
             super::within(PATIENCE, move || {
-                // A virtio port has no such notion and has passed everything on.
+                // A virtio port has no such notion; its writes have waited.
                 let _ = rustix::termios::tcdrain(&file);
             });
         }

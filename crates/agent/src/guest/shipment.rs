@@ -12,6 +12,7 @@ const PIECE: usize = 64 << 10;
 
 /// Sends a directory and then the number of compressed bytes.
 pub(super) fn send(dir: &Path, channel: &mut Channel) -> io::Result<()> {
+    channel.wait_for_host()?;
     let mut total = 0;
     let pieces = Pieces {
         held: Vec::with_capacity(PIECE),

@@ -46,7 +46,7 @@ pub struct CompareArgs {
     #[arg(long)]
     pub all: bool,
     /// The smallest change that matters, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = parse_percent)]
     pub smallest: f64,
     /// End with 1 when a headline metric got worse
     #[arg(long)]
@@ -54,6 +54,13 @@ pub struct CompareArgs {
     /// How the job is run
     #[command(flatten)]
     pub options: JobOptions,
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err(format!("`{text}` is not a percentage from 0 to 100")),
+    }
 }
 
 /// Runs the command.

@@ -85,8 +85,14 @@ fn read(args: &ParseArgs) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match &args.file {
         Some(path) if path.as_os_str() != "-" => {
-            bytes = std::fs::read(path)
+            let stored = std::fs::read(path)
                 .with_context(|| format!("{} cannot be read", path.display()))?;
+            let (content, trouble) =
+                patchmark_metrics::raw_content(&path.to_string_lossy(), stored);
+            if let Some(trouble) = trouble {
+                anstream::eprintln!("patchmark: {}: {trouble}", path.display());
+            }
+            bytes = content;
         }
         _ => {
             std::io::stdin()

@@ -269,8 +269,10 @@ impl Session {
         self.heard = true;
         let Some((port, spool)) = channel.checked_sub(1).and_then(|at| self.ports.get_mut(at))
         else {
-            let log = Path::new(super::console::LOG_NAME);
-            self.console.push(bytes).map_err(|error| Error::write(log, error))?;
+            let log = self.ports.first().map_or_else(PathBuf::new, |(_, spool)| {
+                spool.with_file_name(super::console::LOG_NAME)
+            });
+            self.console.push(bytes).map_err(|error| Error::write(&log, error))?;
             if self.phase == Phase::Boot && self.console.lines().agent_began {
                 self.enter(Phase::Setup, events);
             }
