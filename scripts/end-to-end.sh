@@ -32,6 +32,16 @@ wait "$victim" 2> /dev/null || true
 sleep 1
 ! pgrep -f "qemu.*$work" > /dev/null || fail "a virtual machine outlives its killed parent"
 
+# A host that reads nothing for a while loses no run.
+"$patchmark" run jobs/stress-ng-sockfd.yaml --set testtime=3s --kernel deb:6.1-cloud --clock icount \
+    > /dev/null 2> "$work/stopped.txt" &
+busy=$!
+sleep 5
+kill -STOP "$busy"
+sleep 15
+kill -CONT "$busy"
+wait "$busy" || fail "a run was lost while the host did not read: $(tail -n 1 "$work/stopped.txt")"
+
 # The two kernels differ truly in the path length of passing descriptors: about +6% operations.
 "$patchmark" compare deb:6.1-cloud deb:7.3-cloud --job jobs/stress-ng-sockfd.yaml \
     --clock icount --runs 2 --json > "$work/report.json"
@@ -53,7 +63,7 @@ PY
     --clock icount --runs 2 --format lkp > "$work/table.txt"
 grep -q 'stress-ng.sockfd.ops_per_sec' "$work/table.txt" || fail "the table lacks the headline metric"
 runs=$("$patchmark" results list | grep -c finished)
-[ "$runs" -eq 4 ] || fail "$runs runs in the store, not 4"
+[ "$runs" -eq 5 ] || fail "$runs runs in the store, not 5"
 
 # A kernel that panics fails with a reason, in a bounded time.
 code=0

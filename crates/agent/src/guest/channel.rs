@@ -20,12 +20,16 @@ const PARAMETER: &str = "patchmark.port=";
 const APPEARING: Duration = Duration::from_secs(5);
 
 /// How long the host may take nothing before it counts as gone.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// More buffers than the ring of a virtio port holds (QEMU: 128).
+const RING: usize = 512;
 
 /// An open channel, written without blocking for ever.
 #[derive(Debug)]
 pub(super) struct Channel {
     file: File,
+    is_virtio: bool,
 }
 
 /// Finds and opens the channel: the virtio port if there is one, else the serial port of the
@@ -36,7 +40,7 @@ pub(super) fn find() -> Result<Channel, String> {
     let end = Instant::now() + if serial.is_some() { Duration::ZERO } else { APPEARING };
     loop {
         if let Some(device) = virtio_port(Path::new("/sys/class/virtio-ports")) {
-            return open(&device).map(|file| Channel { file });
+            return open(&device).map(|file| Channel { file, is_virtio: true });
         }
         if Instant::now() >= end {
             break;
@@ -48,7 +52,7 @@ pub(super) fn find() -> Result<Channel, String> {
     })?;
     let file = open(&device)?;
     make_raw(&file).map_err(|error| format!("{}: {error}", device.display()))?;
-    Ok(Channel { file })
+    Ok(Channel { file, is_virtio: false })
 }
 
 /// The device of the serial port that the command line names.
@@ -87,8 +91,11 @@ fn make_raw(file: &File) -> rustix::io::Result<()> {
 impl Channel {
     /// Sends a frame.
     pub(super) fn send(&mut self, frame: &Frame) -> io::Result<()> {
-        let bytes = wire::encode(frame).map_err(io::Error::other)?;
-        let mut rest = bytes.as_slice();
+        self.write_all(&wire::encode(frame).map_err(io::Error::other)?)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
         while !rest.is_empty() {
             match self.file.write(rest) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -102,7 +109,7 @@ impl Channel {
     }
 
     fn wait_for_room(&self) -> io::Result<()> {
-        let seconds = i64::try_from(PATIENCE.as_secs()).unwrap_or(60);
+        let seconds = i64::try_from(PATIENCE.as_secs()).unwrap_or(600);
         let timeout = Timespec { tv_sec: seconds, tv_nsec: 0 };
         let ready = poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], Some(&timeout))?;
         if ready == 0 {
@@ -111,23 +118,22 @@ impl Channel {
         Ok(())
     }
 
-    /// From now on a write returns when the host has taken it. Without that a virtio port only
-    /// queues (`__send_to_port` in drivers/char/virtio_console.c), and a guest that powers off
-    /// drops what a busy host has not read yet. A host that never reads ends the guest itself.
-    pub(super) fn wait_for_host(&self) -> io::Result<()> {
-        let flags = rustix::fs::fcntl_getfl(&self.file)?;
-        rustix::fs::fcntl_setfl(&self.file, flags - rustix::fs::OFlags::NONBLOCK)?;
-        Ok(())
-    }
-
-    /// Waits until a serial line has passed on what was written.
-    pub(super) fn drain(&self) {
-        if let Ok(file) = self.file.try_clone() {
+    /// Waits until the host has taken what was written: a guest that powers off drops the rest.
+    ///
+    /// A virtio port only queues (`port_fops_write` in drivers/char/virtio_console.c never waits
+    /// for the host), in order, in a ring of a fixed size. Once the ring has taken as many
+    /// further buffers as it can hold, all those before them have left it.
+    pub(super) fn drain(&mut self) -> io::Result<()> {
+        if self.is_virtio {
+            for _ in 0..RING {
+                self.write_all(&[0])?;
+            }
+        } else if let Ok(file) = self.file.try_clone() {
             super::within(PATIENCE, move || {
-                // A virtio port has no such notion; its writes have waited.
                 let _ = rustix::termios::tcdrain(&file);
             });
         }
+        Ok(())
     }
 }
 

@@ -12,7 +12,6 @@ const PIECE: usize = 64 << 10;
 
 /// Sends a directory and then the number of compressed bytes.
 pub(super) fn send(dir: &Path, channel: &mut Channel) -> io::Result<()> {
-    channel.wait_for_host()?;
     let mut total = 0;
     let pieces = Pieces {
         held: Vec::with_capacity(PIECE),
@@ -23,8 +22,7 @@ pub(super) fn send(dir: &Path, channel: &mut Channel) -> io::Result<()> {
     };
     pack(dir, pieces)?;
     channel.send(&Frame::End(total))?;
-    channel.drain();
-    Ok(())
+    channel.drain()
 }
 
 /// Writes a directory as tar in zstd. Most files in it are compressed already.
