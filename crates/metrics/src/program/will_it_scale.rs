@@ -38,7 +38,9 @@ pub(super) fn parse(source: &Source<'_>, _: &ParseOptions, out: &mut Parsed) {
         } else if let Some(average) = text.strip_prefix("average:") {
             let Some(Tasks { kind, count }) = tasks.take() else { continue };
             out.push_word(line.number, name.of(&[count, ".", kind]), average);
-            summary.add_average(kind, count, average);
+            if let (Some(average), Some(tasks)) = (number::parse(average), number::parse(count)) {
+                summary.add_average(kind, tasks, average);
+            }
         } else if let Some(assertion) = failed_assertion(text) {
             out.push(&assertion, 1.0);
         }
@@ -95,9 +97,9 @@ impl Summary {
     }
 
     /// One program's own average. A kind that was not run has no number, not zero.
-    fn add_average(&mut self, kind: &str, count: &str, average: &str) {
-        let per_task = number::leading_float(average) / number::leading_float(count);
-        self.workload += number::leading_float(average);
+    fn add_average(&mut self, kind: &str, tasks: f64, average: f64) {
+        let per_task = average / tasks;
+        self.workload += average;
         if kind == "processes" {
             self.process_points += 1.0;
             self.per_process += per_task;
@@ -158,5 +160,13 @@ mod tests {
         assert_eq!(value("per_process_ops"), Some(500.0));
         assert_eq!(value("per_thread_ops"), None);
         assert_eq!(value("workload"), Some(1000.0));
+    }
+
+    #[test]
+    fn an_average_that_is_no_number_is_absent_and_noted() {
+        let text = "processes 2\naverage:garbage\n";
+        let parsed = parse("will-it-scale", text.as_bytes(), &ParseOptions::default()).unwrap();
+        assert!(parsed.samples.is_empty(), "{:?}", parsed.samples);
+        assert_eq!(parsed.notes.total(), 1);
     }
 }
