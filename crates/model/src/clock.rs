@@ -45,7 +45,7 @@ impl Clock {
             }
             Clock::Icount => {
                 "guest instructions (QEMU -icount shift=3, one CPU): path length of kernel and \
-                 program to about 0.3%; blind to caches, memory latency and lock contention"
+                 program to 0.1-1%; blind to caches, memory latency and lock contention"
             }
         }
     }
